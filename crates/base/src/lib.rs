@@ -1,0 +1,24 @@
+//! The vocabulary of bentpipe: time, units, sequence numbers, packets, nodes, and the context `Cx`
+//! through which a node learns the time, draws random numbers, sends packets and asks to be woken.
+//!
+//! Nothing in this crate, or in any crate above it up to the drivers, reads a clock, opens a file or
+//! socket, starts a thread or draws from the system's randomness. `make check` holds that.
+
+pub mod cx;
+pub mod heap;
+pub mod histogram;
+pub mod node;
+pub mod packet;
+pub mod rng;
+pub mod seq;
+pub mod time;
+pub mod trace;
+pub mod units;
+
+pub use cx::{Cx, World};
+pub use node::{Input, Node, NodeId, Port, Slot};
+pub use packet::{Addr, Body, Ecn, Flags, Packet, Pkt, SackList, TcpHeader, Timestamps};
+pub use rng::{Purpose, Rng, RngSlot};
+pub use seq::Seq;
+pub use time::{Duration, Instant};
+pub use units::{Dscp, Probability, Rate, Size};

@@ -1,0 +1,241 @@
+//! One packet: the same value in simulation, on the emulated link and in the gateway.
+//!
+//! Addresses are small interned numbers ([`Addr`]); a live driver keeps the table that maps them to IPv4 or IPv6.
+//! A payload is a range of the sender's stream ([`Body`]): big runs copy nothing, and a receiver can still
+//! check that every byte it takes lies where it belongs. Packets travel boxed, so a hop moves 8 bytes.
+
+use crate::seq::Seq;
+use crate::units::{Dscp, Size};
+
+/// A packet on its way. Take one from [`crate::Cx::packet`] and give it back with [`crate::Cx::recycle`].
+pub type Pkt = Box<Packet>;
+
+/// An interned network address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Addr(pub u32);
+
+/// The ECN field of the IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The transport does not understand ECN.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable transport, code point 1 (used by L4S).
+    Ect1 = 1,
+    /// ECN-capable transport, code point 0.
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// TCP header flags (RFC 9293, section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgment field is significant.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer is significant.
+    pub const URG: Self = Self(0x20);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(0x80);
+
+    /// True when every flag of `f` is set.
+    #[inline]
+    pub const fn has(self, f: Self) -> bool {
+        self.0 & f.0 == f.0
+    }
+    /// Both sets together.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, f: Self) -> Self {
+        Self(self.0 | f.0)
+    }
+}
+
+/// The timestamps option (RFC 7323, section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    /// The sender's clock.
+    pub value: u32,
+    /// The peer's clock, echoed.
+    pub echo: u32,
+}
+
+/// SACK blocks of one segment: at most four (RFC 2018, section 3), as `[left, right)` edges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackList {
+    blocks: [(Seq, Seq); 4],
+    len: u8,
+}
+
+impl SackList {
+    /// Appends a block; returns false when four are already there.
+    #[inline]
+    pub fn push(&mut self, left: Seq, right: Seq) -> bool {
+        let Some(place) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        *place = (left, right);
+        self.len += 1;
+        true
+    }
+    /// The blocks, first block first.
+    #[inline]
+    pub fn as_slice(&self) -> &[(Seq, Seq)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+    /// True without blocks.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// A TCP header as a value, options included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpHeader {
+    /// Sequence number of the first byte (of the SYN when SYN is set).
+    pub seq: Seq,
+    /// Next sequence number expected from the peer; significant with [`Flags::ACK`].
+    pub ack: Seq,
+    /// The window field as it stands in the header: unscaled.
+    pub window: u16,
+    /// The flags.
+    pub flags: Flags,
+    /// Maximum segment size, on a SYN.
+    pub mss: Option<u16>,
+    /// Window scale shift count, on a SYN (RFC 7323, section 2).
+    pub window_scale: Option<u8>,
+    /// SACK-permitted, on a SYN (RFC 2018, section 2).
+    pub sack_permitted: bool,
+    /// The timestamps option.
+    pub timestamps: Option<Timestamps>,
+    /// Selective acknowledgments.
+    pub sack: SackList,
+}
+
+impl TcpHeader {
+    /// Length on the wire in bytes, options padded to a multiple of four as common stacks do.
+    pub fn wire_len(&self) -> u8 {
+        let mut options = 0;
+        if self.flags.has(Flags::SYN) {
+            options += if self.mss.is_some() { 4 } else { 0 };
+            options += if self.window_scale.is_some() { 4 } else { 0 }; // 3 and a NOP
+            // SACK-permitted takes the two padding bytes of the timestamps when both are there
+            options += if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
+        }
+        options += if self.timestamps.is_some() { 12 } else { 0 };
+        options += if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len };
+        20 + options
+    }
+}
+
+/// The payload as a range of the sender's stream: byte 0 is the first byte after the SYN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// Position of the first byte in the stream.
+    pub off: u64,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+/// Transport protocol of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proto {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// One packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// Where it comes from.
+    pub src: Addr,
+    /// Where it goes.
+    pub dst: Addr,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// Transport protocol.
+    pub proto: Proto,
+    /// Bytes of IP and transport header, kept true by [`Packet::seal`].
+    pub header_len: u8,
+    /// Hops it may still take; a router that would forward it with 0 drops it.
+    pub hops: u8,
+    /// Differentiated-services code point.
+    pub dscp: Dscp,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// TCP header.
+    pub tcp: TcpHeader,
+    /// Payload.
+    pub body: Body,
+}
+
+/// Bytes of an IPv4 header without options.
+pub const IPV4_HEADER: u8 = 20;
+
+impl Packet {
+    /// Recomputes `header_len` after the header was filled in.
+    #[inline]
+    pub fn seal(&mut self) {
+        self.header_len = IPV4_HEADER + self.tcp.wire_len();
+    }
+
+    /// Bytes on the wire, IP header included.
+    #[inline]
+    pub fn wire_len(&self) -> Size {
+        Size(u64::from(self.header_len) + u64::from(self.body.len))
+    }
+
+    /// Length in sequence space: payload, plus one each for SYN and FIN.
+    #[inline]
+    pub fn seq_len(&self) -> u64 {
+        let flags = self.tcp.flags;
+        u64::from(self.body.len) + u64::from(flags.has(Flags::SYN)) + u64::from(flags.has(Flags::FIN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_stays_small() {
+        assert!(size_of::<Packet>() <= 112, "{}", size_of::<Packet>());
+    }
+
+    #[test]
+    fn header_lengths_match_common_stacks() {
+        let mut h = TcpHeader::default();
+        assert_eq!(h.wire_len(), 20);
+        h.timestamps = Some(Timestamps::default());
+        assert_eq!(h.wire_len(), 32);
+        h.sack.push(Seq(1), Seq(2));
+        assert_eq!(h.wire_len(), 44); // one block with timestamps
+        // Linux's SYN: MSS, SACK-permitted, timestamps, window scale
+        let syn = TcpHeader {
+            flags: Flags::SYN,
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps: Some(Timestamps::default()),
+            ..TcpHeader::default()
+        };
+        assert_eq!(syn.wire_len(), 40);
+    }
+}

@@ -1,0 +1,93 @@
+//! Traces are typed facts: "the window changed", "a packet was dropped, and why".
+//!
+//! Free when nobody listens: `Cx::trace` takes a closure and calls it only when the sink wants that kind.
+//! CSV series, pcapng, pictures and the live view are sinks; the engine never prints or logs.
+
+use crate::node::NodeId;
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::units::Size;
+
+/// Why a packet ended before its destination. Every drop has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropCause {
+    /// The queue was full.
+    QueueFull,
+    /// Lost by the link's per-packet error process.
+    PacketLoss,
+    /// Lost to at least one bit error.
+    BitError,
+    /// A router had no route to the destination.
+    NoRoute,
+    /// The hop limit was used up.
+    HopLimit,
+    /// The host has no such connection and no listener.
+    NoListener,
+}
+
+impl DropCause {
+    /// All causes, in the order reports list them.
+    pub const ALL: [Self; 6] =
+        [Self::QueueFull, Self::PacketLoss, Self::BitError, Self::NoRoute, Self::HopLimit, Self::NoListener];
+
+    /// The key used in reports.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::PacketLoss => "packet_loss",
+            Self::BitError => "bit_error",
+            Self::NoRoute => "no_route",
+            Self::HopLimit => "hop_limit",
+            Self::NoListener => "no_listener",
+        }
+    }
+}
+
+/// One fact.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A packet entered a link, before its queue.
+    Sent(&'a Packet),
+    /// A packet left a link towards its far end.
+    Delivered(&'a Packet),
+    /// A packet was dropped.
+    Dropped(&'a Packet, DropCause),
+    /// A sender's windows after an acknowledgment, loss or timeout.
+    Window {
+        /// Local port of the connection.
+        port: u16,
+        /// Congestion window.
+        cwnd: Size,
+        /// Slow-start threshold, where the scheme has one.
+        ssthresh: Option<Size>,
+        /// Bytes in flight.
+        in_flight: Size,
+        /// The peer's window.
+        peer_window: Size,
+    },
+}
+
+/// Which kinds of fact a sink wants, as a bit set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mask(pub u8);
+
+impl Mask {
+    /// Packets sent, delivered and dropped.
+    pub const PACKETS: Self = Self(1);
+    /// Window changes.
+    pub const WINDOWS: Self = Self(2);
+
+    /// True when any kind of `other` is wanted.
+    #[inline]
+    pub const fn wants(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Receives facts.
+pub trait Sink {
+    /// The kinds it wants; asked once, when it is installed.
+    fn mask(&self) -> Mask;
+    /// One fact at `now` from `node`.
+    fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>);
+}

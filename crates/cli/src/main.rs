@@ -1,0 +1,2 @@
+//! bentpipe
+fn main() {}

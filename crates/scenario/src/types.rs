@@ -1,0 +1,171 @@
+//! An experiment is a value: `Scenario`. This is what a file resolves to, with nothing left to interpret.
+
+use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_tcp::Config;
+
+/// One fully resolved experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// One line that says what is being asked.
+    pub title: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Latest end of the run.
+    pub duration: Duration,
+    /// When the run ends.
+    pub stop: Stop,
+    /// Interval over which goodput is counted; `None` is the whole run.
+    pub measure: Option<(Instant, Instant)>,
+    /// Parameters as resolved, in the order of the file: name and value as a user writes it.
+    pub parameters: Vec<(String, ParamValue)>,
+    /// Hosts and routers, in the order of the file.
+    pub nodes: Vec<NodeSpec>,
+    /// Links; each names two nodes by index.
+    pub links: Vec<LinkSpec>,
+    /// Flows.
+    pub flows: Vec<FlowSpec>,
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// At `duration`.
+    Duration,
+    /// When every flow with an end has finished, at the latest at `duration`.
+    Finished,
+}
+
+/// A parameter's value as it goes into reports.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParamValue {
+    /// Text, quantities included: `"64 segments"`.
+    Text(String),
+    /// A number without a unit.
+    Number(f64),
+    /// A whole number.
+    Integer(i64),
+    /// A switch.
+    Switch(bool),
+}
+
+/// A host or a router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Unique name.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// Explicit static routes, destination host index -> link index; all else follows the fewest hops (first link in file order on ties).
+    pub routes: Vec<(usize, usize)>,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Ends of flows. A host has exactly one link.
+    Host,
+    /// Forwards by static routes.
+    Router,
+}
+
+/// A link between two nodes; each direction on its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Unique name of the direction from `a` to `b`.
+    pub name: String,
+    /// Unique name of the direction from `b` to `a`.
+    pub reverse_name: String,
+    /// Index of one end.
+    pub a: usize,
+    /// Index of the other end.
+    pub b: usize,
+    /// From `a` to `b`.
+    pub forward: DirectionSpec,
+    /// From `b` to `a`.
+    pub backward: DirectionSpec,
+}
+
+/// One direction of a link. Order of effects: queue, serialise, errors, propagate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DirectionSpec {
+    /// Rate at which IP bytes plus `framing` are serialised.
+    pub rate: Rate,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// How much may wait.
+    pub buffer: Buffer,
+    /// Loss probability per packet.
+    pub loss: Probability,
+    /// Bit error rate over IP bytes plus framing; a packet survives when all its bits do.
+    pub ber: Probability,
+    /// Extra bytes per packet that the link counts. Default 0.
+    pub framing: Size,
+}
+
+/// Capacity of a drop-tail queue, not counting the packet in service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// In packets.
+    Packets(u32),
+    /// In bytes.
+    Bytes(Size),
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Unique name.
+    pub name: String,
+    /// Index of the host that opens the connection and sends.
+    pub from: usize,
+    /// Index of the host that receives.
+    pub to: usize,
+    /// The sender's TCP.
+    pub sender: Config,
+    /// The receiver's TCP.
+    pub receiver: Config,
+    /// What is sent.
+    pub app: App,
+    /// How the receiver reads.
+    pub reader: Reader,
+    /// When it starts.
+    pub start: Start,
+}
+
+/// What the sending application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum App {
+    /// Sends as long as the run lasts.
+    Bulk,
+    /// Sends this much, then closes.
+    Transfer(Size),
+    /// Sends this much at the given rate, for as long as the run lasts.
+    Rate(Rate),
+}
+
+/// How the receiving application reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Everything at once.
+    Eager,
+    /// At most this rate.
+    Slow(Rate),
+    /// Eagerly, except for a pause.
+    Pause {
+        /// Start of the pause.
+        from: Instant,
+        /// End of the pause.
+        to: Instant,
+    },
+    /// Eagerly until this instant, then never again.
+    StopAt(Instant),
+}
+
+/// Start of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At this instant.
+    At(Instant),
+    /// Uniform between two instants, drawn from the flow's own stream.
+    Uniform(Instant, Instant),
+}

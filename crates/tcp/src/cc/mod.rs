@@ -1,0 +1,3 @@
+//! Congestion control.
+pub mod cubic;
+pub mod vegas;

@@ -1,0 +1,176 @@
+//! What a host's TCP is configured to be. Every option can be absent, so that old hosts can be expressed.
+
+use crate::scheme::Scheme;
+use bentpipe_base::{Duration, Size};
+
+/// Configuration of one end of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Congestion control and loss recovery, by name and parameters.
+    pub scheme: Scheme,
+    /// Largest payload of one segment in bytes, also announced in the MSS option. Range 1..=65495.
+    pub mss: u16,
+    /// Bytes the application may have written and not yet seen acknowledged; `None` never blocks it.
+    pub send_buffer: Option<Size>,
+    /// The receive buffer and with it the advertised window.
+    pub receive_buffer: ReceiveBuffer,
+    /// Delayed acknowledgments; `None` acknowledges every segment at once.
+    pub delayed_ack: Option<DelayedAck>,
+    /// Nagle's algorithm (RFC 9293, section 3.7.4).
+    pub nagle: bool,
+    /// Options offered on the SYN.
+    pub options: Options,
+    /// Initial window in segments (1, 2, 4 or 10 in the RFCs; any number from 1 is taken).
+    pub initial_window: u32,
+    /// Initial slow-start threshold; `None` is unlimited.
+    pub initial_ssthresh: Option<Size>,
+    /// Retransmission timer.
+    pub rto: RtoConfig,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// What happens to the congestion window of an idle or application-limited sender.
+    pub validation: Validation,
+    /// Pace segments of schemes that do not name a pace themselves.
+    pub pacing: bool,
+    /// Negotiate ECN (RFC 3168).
+    pub ecn: bool,
+    /// Random delay of the sender's opportunities or of its packets.
+    pub jitter: Option<Jitter>,
+    /// Length of TIME-WAIT: twice the maximum segment lifetime (RFC 9293, section 3.4.2).
+    pub time_wait: Duration,
+    /// Give up after this many consecutive timeouts of one segment (RFC 9293, section 3.8.3).
+    pub max_timeouts: u32,
+}
+
+/// Receive buffer policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveBuffer {
+    /// Always this many bytes.
+    Fixed(Size),
+    /// Dynamic right-sizing: starts at `initial`, grows to twice what the application reads in an RTT, up to `max`.
+    Auto {
+        /// First window.
+        initial: Size,
+        /// Largest window.
+        max: Size,
+    },
+}
+
+impl ReceiveBuffer {
+    /// The largest window this policy can ever advertise: it decides the window scale.
+    pub const fn max(self) -> Size {
+        match self {
+            Self::Fixed(size) => size,
+            Self::Auto { max, .. } => max,
+        }
+    }
+    /// The first window.
+    pub const fn initial(self) -> Size {
+        match self {
+            Self::Fixed(size) => size,
+            Self::Auto { initial, .. } => initial,
+        }
+    }
+}
+
+/// Delayed acknowledgments (RFC 9293, section 3.8.6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Acknowledge at the latest on this many full-sized segments. At least 1.
+    pub count: u32,
+    /// Acknowledge at the latest after this time; below 500 ms.
+    pub timeout: Duration,
+}
+
+/// Which options a SYN offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// MSS option; without it the peer assumes 536 (RFC 9293, section 3.7.1).
+    pub mss: bool,
+    /// Window scale (RFC 7323).
+    pub window_scale: bool,
+    /// Selective acknowledgments (RFC 2018).
+    pub sack: bool,
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+}
+
+/// Retransmission timer parameters (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// Lower bound: 1 s in the RFC, 200 ms in Linux.
+    pub min: Duration,
+    /// Upper bound, at least 60 s in the RFC.
+    pub max: Duration,
+    /// Before the first RTT sample: 1 s in the RFC, 3 s in its predecessor.
+    pub initial: Duration,
+    /// Clock granularity G.
+    pub granularity: Duration,
+}
+
+/// Congestion-window validation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// Keep the window whatever happens.
+    Keep,
+    /// Restart from the initial window after an idle time of one RTO (RFC 5681, section 4.1).
+    Restart,
+    /// RFC 7661: keep it, but let it grow only while used, and shrink it when it stayed unused.
+    Validate,
+}
+
+/// Random delays at the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jitter {
+    /// Largest delay; each is uniform from zero to this.
+    pub max: Duration,
+    /// What is delayed.
+    pub kind: JitterKind,
+}
+
+/// What sender jitter delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JitterKind {
+    /// ns-2's `overhead_`: an ACK that allows sending opens an opportunity after the delay, and then all that fits is sent.
+    /// Retransmissions bypass it.
+    Opportunity,
+    /// Every packet on its own, order kept.
+    Packet,
+}
+
+impl Default for Config {
+    /// A host of 2026: CUBIC, SACK, timestamps, window scaling, initial window 10, 64 KiB growing to 6 MiB.
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::default(),
+            mss: 1460,
+            send_buffer: None,
+            receive_buffer: ReceiveBuffer::Auto { initial: Size(65_536), max: Size(6 << 20) },
+            delayed_ack: Some(DelayedAck { count: 2, timeout: Duration::from_millis(40) }),
+            nagle: true,
+            options: Options { mss: true, window_scale: true, sack: true, timestamps: true },
+            initial_window: 10,
+            initial_ssthresh: None,
+            rto: RtoConfig::default(),
+            limited_transmit: true,
+            validation: Validation::Validate,
+            pacing: false,
+            ecn: false,
+            jitter: None,
+            time_wait: Duration::from_secs(60),
+            max_timeouts: 15,
+        }
+    }
+}
+
+impl Default for RtoConfig {
+    /// RFC 6298: minimum and initial value 1 s, maximum 60 s; granularity 1 ms.
+    fn default() -> Self {
+        Self {
+            min: Duration::from_secs(1),
+            max: Duration::from_secs(60),
+            initial: Duration::from_secs(1),
+            granularity: Duration::from_millis(1),
+        }
+    }
+}
