@@ -1,0 +1,39 @@
+//! The project's own tools: `cargo xtask <command>`.
+//!
+//! | command | what it does |
+//! |---|---|
+//! | `tidy` | style limits and layering that the compiler and clippy do not hold |
+//! | `licences` | every dependency has a licence from the list and comes from crates.io |
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
+
+mod licences;
+mod metadata;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// What a command returns: an error is a sentence for the user.
+type Outcome = Result<(), String>;
+
+const USAGE: &str = "usage: cargo xtask <command>
+  tidy       file and function length, layering, banned calls, unsafe, open ends
+  licences   licences and sources of all dependencies";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let outcome = match args.first().map(String::as_str) {
+        Some("tidy") => tidy::command(rest),
+        Some("licences") => licences::command(rest),
+        Some(other) => Err(format!("unknown command `{other}`\n{USAGE}")),
+        None => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Which crate may depend on which, and what the engine may take from outside.
+
+use super::Finding;
+use crate::metadata::Package;
+
+/// One crate of the workspace and those it may depend on, all without the `bentpipe-` prefix.
+struct Layer {
+    name: &'static str,
+    on: &'static [&'static str],
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Few dependencies, no clock, file, socket or thread.
+    Engine,
+    /// As the engine, but free to use more libraries.
+    Model,
+    /// Touches the outside world.
+    Driver,
+}
+
+const LAYERS: [Layer; 9] = [
+    Layer { name: "base", on: &[], kind: Kind::Engine },
+    Layer { name: "wire", on: &["base"], kind: Kind::Engine },
+    Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
+    Layer { name: "link", on: &["base"], kind: Kind::Engine },
+    Layer { name: "nodes", on: &["base", "tcp", "link"], kind: Kind::Engine },
+    Layer { name: "scenario", on: &["base", "tcp", "link", "nodes"], kind: Kind::Model },
+    Layer { name: "sim", on: &["base", "tcp", "link", "nodes", "scenario"], kind: Kind::Model },
+    Layer { name: "validate", on: &["base", "tcp", "link", "nodes", "scenario", "sim"], kind: Kind::Driver },
+    Layer {
+        name: "cli",
+        on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "validate"],
+        kind: Kind::Driver,
+    },
+];
+
+/// Third-party crates the engine may use.
+const ENGINE_MAY_USE: [&str; 5] = ["zerocopy", "libm", "rand_chacha", "rand_core", "serde"];
+
+const PREFIX: &str = "bentpipe-";
+
+/// True for crates that may not touch clock, file, socket or thread. Takes the folder's name.
+pub(super) fn is_below_the_drivers(folder: &str) -> bool {
+    LAYERS.iter().any(|l| l.name == folder && l.kind != Kind::Driver)
+}
+
+/// Checks the manifests of the workspace's packages.
+pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
+    packages.iter().filter(|p| p.source.is_none()).flat_map(check_package).collect()
+}
+
+fn check_package(package: &Package) -> Vec<Finding> {
+    let finding = |text| Finding { place: package.name.clone(), line: 1, text };
+    let Some(name) = package.name.strip_prefix(PREFIX) else {
+        let ours = package.dependencies.iter().filter(|d| d.name.starts_with(PREFIX));
+        return ours.map(|d| finding(format!("a tool must not depend on {}", d.name))).collect();
+    };
+    let Some(layer) = LAYERS.iter().find(|l| l.name == name) else {
+        return vec![finding(
+            "not in the table of layers in xtask/src/tidy/layers.rs: add its row".to_owned(),
+        )];
+    };
+    let mut findings = Vec::new();
+    for dependency in &package.dependencies {
+        match dependency.name.strip_prefix(PREFIX) {
+            Some(other) if other != name && !layer.on.contains(&other) => {
+                findings
+                    .push(finding(format!("{name} must not depend on {other}: it lies above or beside it")));
+            }
+            None if layer.kind == Kind::Engine
+                && dependency.shipped
+                && !ENGINE_MAY_USE.contains(&dependency.name.as_str()) =>
+            {
+                let allowed = ENGINE_MAY_USE.join(", ");
+                findings.push(finding(format!(
+                    "an engine crate must not depend on {} (only {allowed})",
+                    dependency.name
+                )));
+            }
+            _ => {}
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::Dependency;
+
+    fn package(name: &str, on: &[(&str, bool)]) -> Package {
+        Package {
+            name: name.to_owned(),
+            version: String::new(),
+            licence: None,
+            source: None,
+            dependencies: on.iter().map(|&(n, shipped)| Dependency { name: n.to_owned(), shipped }).collect(),
+        }
+    }
+
+    fn faults(name: &str, on: &[(&str, bool)]) -> usize {
+        check(&[package(name, on)]).len()
+    }
+
+    #[test]
+    fn dependencies_point_one_way() {
+        assert_eq!(faults("bentpipe-tcp", &[("bentpipe-base", true), ("libm", true)]), 0);
+        assert_eq!(faults("bentpipe-sim", &[("bentpipe-scenario", true), ("serde_json", true)]), 0);
+        assert_eq!(faults("bentpipe-cli", &[("bentpipe-sim", true), ("clap", true)]), 0);
+        assert_eq!(faults("bentpipe-tcp", &[("bentpipe-link", true)]), 1);
+        assert_eq!(faults("bentpipe-link", &[("bentpipe-tcp", false)]), 1);
+        assert_eq!(faults("bentpipe-base", &[("bentpipe-sim", true)]), 1);
+        assert_eq!(faults("bentpipe-scenario", &[("bentpipe-sim", true)]), 1);
+        assert_eq!(faults("xtask", &[("bentpipe-base", true)]), 1);
+    }
+
+    #[test]
+    fn the_engine_takes_little_from_outside() {
+        assert_eq!(faults("bentpipe-base", &[("tokio", true)]), 1);
+        assert_eq!(faults("bentpipe-base", &[("proptest", false)]), 0);
+        assert_eq!(faults("bentpipe-scenario", &[("toml", true)]), 0);
+    }
+
+    #[test]
+    fn a_new_crate_needs_a_row() {
+        assert_eq!(faults("bentpipe-moon", &[]), 1);
+        assert_eq!(faults("syn", &[]), 0);
+        assert!(is_below_the_drivers("sim") && !is_below_the_drivers("cli") && !is_below_the_drivers("moon"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Each rule on a sample that keeps it and on one that breaks it.
+
+use super::*;
+
+fn findings(role: Role, text: &str) -> Vec<String> {
+    let place = Place { name: "sample.rs", role, unsafe_allowed: false };
+    check(&place, text).findings.into_iter().map(|f| f.text).collect()
+}
+
+fn engine(text: &str) -> usize {
+    findings(Role::Engine, text).len()
+}
+
+#[test]
+fn the_world_is_out_of_the_engines_reach() {
+    for bad in [
+        "use std::time::Instant;",
+        "use std::{fmt, io};",
+        "use std::{fs::File, fmt};",
+        "use std::thread as t;",
+        "use std as s;",
+        "use std::*;",
+        "fn f() { std::fs::read(\"x\"); }",
+        "fn f(a: std::net::TcpStream) {}",
+        "fn f() { assert!(std::env::var(\"x\").is_ok()); }",
+        "impl From<std::io::Error> for E {}",
+    ] {
+        assert_eq!(engine(bad), 1, "{bad}");
+        assert_eq!(findings(Role::Driver, bad), [""; 0], "{bad}");
+    }
+    for good in [
+        "use std::collections::BTreeMap;",
+        "use core::net::IpAddr;",
+        "// std::time\nconst S: &str = \"std::fs\";",
+        "#[cfg(test)] mod tests { use std::time::Instant; }",
+        "#[cfg(all(test, unix))] fn f() { std::thread::yield_now(); }",
+        "mod time {} fn f() { time::now(); }",
+    ] {
+        assert_eq!(engine(good), 0, "{good}");
+    }
+    assert_eq!(engine("#[cfg(not(test))] mod m { use std::time::Instant; }"), 1);
+    assert_eq!(engine("#[cfg(any(test, unix))] mod m { use std::time::Instant; }"), 1);
+}
+
+#[test]
+fn platform_mathematics_is_found() {
+    for bad in
+        ["fn f(x: f64) -> f64 { x.ln() }", "fn f() { f64::powf(1.0, 2.0); }", "fn f(x: f64) { g!(x.exp()); }"]
+    {
+        assert_eq!(engine(bad), 1, "{bad}");
+    }
+    for good in
+        ["fn f(x: f64) -> f64 { libm::exp(x) }", "fn f(x: f64) -> f64 { x.sqrt() }", "fn f(a: A) { a.ln; }"]
+    {
+        assert_eq!(engine(good), 0, "{good}");
+    }
+}
+
+#[test]
+fn the_word_is_found_everywhere_but_in_comments() {
+    let word = concat!("un", "safe");
+    let bad = format!("#[cfg(test)] mod tests {{ fn f() {{ {word} {{ g() }} }} }}");
+    assert_eq!(engine(&bad), 1);
+    assert_eq!(engine(&format!("// {word}\n#![forbid({word}_code)]")), 0);
+    let live = Place { name: "live.rs", role: Role::Driver, unsafe_allowed: true };
+    assert!(check(&live, &bad).findings.is_empty());
+}
+
+#[test]
+fn open_ends_are_found() {
+    for word in OPEN_ENDS {
+        assert_eq!(findings(Role::Test, &format!("// {word} later")).len(), 1, "{word}");
+    }
+    assert_eq!(findings(Role::Test, concat!("// MAS", "TODON")).len(), 0);
+}
+
+#[test]
+fn long_functions_are_found_outside_tests() {
+    let body = "    let _ = 1;\n".repeat(FUNCTION_LINES - 2);
+    let fits = format!("/// Doc.\n#[inline]\nfn f() {{\n{body}}}\n");
+    assert_eq!(engine(&fits), 0);
+    let long = format!("fn f() {{\n{body}    let _ = 2;\n}}\n");
+    assert_eq!(engine(&long), 1);
+    assert_eq!(engine(&format!("impl A {{ {long} }}")), 1);
+    assert_eq!(engine(&format!("trait A {{ {long} }}")), 1);
+    assert_eq!(engine(&format!("#[cfg(test)] mod tests {{ {long} }}")), 0);
+    assert_eq!(engine(&format!("#[test]\n{long}")), 0);
+    assert_eq!(findings(Role::Test, &long).len(), 0);
+    let place = Place { name: "sample.rs", role: Role::Engine, unsafe_allowed: false };
+    assert_eq!(
+        check(&place, &fits).function,
+        Longest { lines: FUNCTION_LINES, what: "f in sample.rs".to_owned() }
+    );
+}
+
+#[test]
+fn what_does_not_parse_is_a_finding() {
+    assert_eq!(engine("fn f( {"), 1);
+}
+
+#[test]
+fn test_modules_in_files_are_known() {
+    let text = "#[cfg(test)] mod dialogue; mod a; #[cfg(test)] mod inline { }";
+    assert_eq!(
+        test_modules(Path::new("crates/tcp/src/lib.rs"), text),
+        [PathBuf::from("crates/tcp/src/dialogue")]
+    );
+    assert_eq!(
+        test_modules(Path::new("crates/tcp/src/x.rs"), text),
+        [PathBuf::from("crates/tcp/src/x/dialogue")]
+    );
+    let moved = "#[cfg(test)] #[path = \"x_tests.rs\"] mod tests;";
+    assert_eq!(
+        test_modules(Path::new("crates/tcp/src/x.rs"), moved),
+        [PathBuf::from("crates/tcp/src/x_tests")]
+    );
+}
