@@ -1,0 +1,37 @@
+//! Real headers: bytes to values and back, and edits in place that keep every checksum right.
+//!
+//! Three ways to look at the same packet, from cheap to convenient:
+//! * [`Ipv4`], [`Ipv6`], [`Tcp`], [`Udp`]: checked views over borrowed bytes, for reading or for writing;
+//! * [`Layout`]: where the parts of a TCP packet lie, found once and kept as numbers;
+//! * [`Segment`]: the meaning as values, for the engine ([`parse`], [`emit`]).
+//!
+//! [`Edit`] changes a packet without re-serialising it, so what we do not understand passes byte for byte.
+//!
+//! No function here panics on any input. Bytes start at the IP header; link-layer framing is the driver's.
+
+mod checksum;
+mod edit;
+mod error;
+mod ipv4;
+mod ipv6;
+mod layout;
+mod options;
+mod segment;
+mod tcp;
+mod udp;
+
+pub use checksum::{Sum, pseudo_header};
+pub use edit::{Checksum, Edit};
+pub use error::{Fault, WireError};
+pub use ipv4::{Ipv4, Ipv4Header};
+pub use ipv6::{Chain, Ipv6, Ipv6Header};
+pub use layout::{Ends, Fragment, Layout, Network};
+pub use options::{OptionKind, Options, RawOption};
+pub use segment::{Segment, emit, parse};
+pub use tcp::{Tcp, TcpFixed};
+pub use udp::{Udp, UdpHeader};
+
+/// IP protocol number of TCP.
+pub const TCP: u8 = 6;
+/// IP protocol number of UDP.
+pub const UDP: u8 = 17;

@@ -1,0 +1,232 @@
+//! A TCP packet as values: what the engine reads and what it sends.
+
+use crate::checksum::Sum;
+use crate::error::{Fault, WireError};
+use crate::ipv4::{DONT_FRAGMENT, Ipv4Header};
+use crate::ipv6::Ipv6Header;
+use crate::layout::{Ends, Layout};
+use crate::options::{OPTION_SPACE, OptionKind, Options, RawOption};
+use crate::tcp::{Tcp, TcpFixed};
+use bentpipe_base::{Dscp, Ecn, Flags, SackList, Seq, TcpHeader, Timestamps};
+use zerocopy::IntoBytes;
+
+/// A TCP packet by its meaning.
+///
+/// Holds what the engine understands: unknown options, the urgent pointer, reserved bits and IP options are not part
+/// of it. Use [`crate::Edit`] where they must survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'a> {
+    /// The addresses.
+    pub ends: Ends,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// Hops left.
+    pub hops: u8,
+    /// Differentiated-services code point.
+    pub dscp: Dscp,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// The TCP header. MSS, window scale and SACK-permitted count on a SYN only (RFC 9293, section 3.2).
+    pub tcp: TcpHeader,
+    /// The payload.
+    pub payload: &'a [u8],
+}
+
+/// Reads a TCP packet. Checksums are not looked at: they may be left to the network card (see [`Layout::sum`]).
+///
+/// Of an option that stands twice the later one counts; a known option with another length than its own is treated
+/// as unknown. Common stacks do the same.
+///
+/// # Errors
+/// When [`Layout::of`] fails, or the options cannot be told apart.
+pub fn parse(bytes: &[u8]) -> Result<Segment<'_>, WireError> {
+    let layout = Layout::of(bytes)?;
+    let network = &layout.network;
+    let segment = bytes.get(network.transport..network.end).unwrap_or_default();
+    let tcp = Tcp::new(segment).map_err(|e| e.below(network.transport))?;
+    let header = &tcp.header;
+    let mut value = TcpHeader {
+        seq: Seq(header.seq.get()),
+        ack: Seq(header.ack.get()),
+        window: header.window.get(),
+        flags: header.flags(),
+        ..TcpHeader::default()
+    };
+    for option in Options::new(tcp.options) {
+        read_option(&mut value, &option.map_err(|e| e.below(layout.options.start))?);
+    }
+    Ok(Segment {
+        ends: network.ends,
+        sport: header.sport.get(),
+        dport: header.dport.get(),
+        hops: network.hops,
+        dscp: Dscp::new(network.traffic_class >> 2).unwrap_or_default(),
+        ecn: ecn(network.traffic_class),
+        tcp: value,
+        payload: tcp.payload,
+    })
+}
+
+fn ecn(traffic_class: u8) -> Ecn {
+    match traffic_class & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+fn read_option(into: &mut TcpHeader, option: &RawOption<'_>) {
+    let syn = into.flags.has(Flags::SYN);
+    match (option.kind(), option.value()) {
+        (OptionKind::MSS, &[a, b]) if syn => into.mss = Some(u16::from_be_bytes([a, b])),
+        (OptionKind::WINDOW_SCALE, &[shift]) if syn => into.window_scale = Some(shift),
+        (OptionKind::SACK_PERMITTED, &[]) if syn => into.sack_permitted = true,
+        (OptionKind::TIMESTAMPS, bytes) => {
+            if let Ok(bytes) = bytes.try_into() {
+                let (value, echo) = two_words(bytes);
+                into.timestamps = Some(Timestamps { value, echo });
+            }
+        }
+        (OptionKind::SACK, edges) => {
+            if let Some(list) = sack_list(edges) {
+                into.sack = list;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn two_words(bytes: [u8; 8]) -> (u32, u32) {
+    let both = u64::from_be_bytes(bytes);
+    ((both >> 32) as u32, both as u32)
+}
+
+/// `None` unless `edges` are one to four whole blocks.
+fn sack_list(edges: &[u8]) -> Option<SackList> {
+    let (blocks, rest) = edges.as_chunks::<8>();
+    let mut list = SackList::default();
+    for block in blocks {
+        let (left, right) = two_words(*block);
+        if !list.push(Seq(left), Seq(right)) {
+            return None;
+        }
+    }
+    (rest.is_empty() && !list.is_empty()).then_some(list)
+}
+
+/// Appends the packet to `out`, with correct checksums. An IPv4 packet may not be fragmented.
+///
+/// [`parse`] gives back an equal value, provided that a segment without SYN carries no SYN-only option.
+///
+/// # Errors
+/// When the options need more than 40 bytes or the packet more than an IP header can say; `out` is then as before.
+pub fn emit(segment: &Segment<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let tcp_len = usize::from(segment.tcp.wire_len());
+    if tcp_len > size_of::<TcpFixed>() + OPTION_SPACE {
+        return Err(WireError::new(Fault::OptionSpaceFull, out.len()));
+    }
+    let transport_len = tcp_len + segment.payload.len();
+    let start = out.len();
+    emit_network(segment, transport_len, out)?;
+    let transport = out.len();
+    out.extend_from_slice(fixed_header(segment, tcp_len).as_bytes());
+    emit_options(&segment.tcp, out);
+    out.extend_from_slice(segment.payload);
+    let sum = crate::pseudo_header(&segment.ends, crate::TCP, transport_len).bytes(&out[transport..]);
+    out[transport + 16..transport + 18].copy_from_slice(&sum.finish().to_be_bytes());
+    debug_assert_eq!(Layout::of(&out[start..]).map(|l| l.payload.len()), Ok(segment.payload.len()));
+    Ok(())
+}
+
+fn emit_network(segment: &Segment<'_>, transport_len: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let too_long = WireError::new(Fault::TooLong, out.len());
+    let traffic_class = segment.dscp.get() << 2 | segment.ecn as u8;
+    match segment.ends {
+        Ends::V4 { src, dst } => {
+            let total_len = u16::try_from(size_of::<Ipv4Header>() + transport_len).map_err(|_| too_long)?;
+            let mut header = Ipv4Header {
+                version_ihl: 0x45,
+                traffic_class,
+                total_len: total_len.into(),
+                id: 0.into(), // a packet that may not be fragmented needs none (RFC 6864, section 4.1)
+                fragment: DONT_FRAGMENT.into(),
+                ttl: segment.hops,
+                protocol: crate::TCP,
+                checksum: 0.into(),
+                src: src.octets(),
+                dst: dst.octets(),
+            };
+            header.checksum = Sum::of(header.as_bytes()).finish().into();
+            out.extend_from_slice(header.as_bytes());
+        }
+        Ends::V6 { src, dst } => {
+            let header = Ipv6Header {
+                version_class_label: (6 << 28 | u32::from(traffic_class) << 20).into(),
+                payload_len: u16::try_from(transport_len).map_err(|_| too_long)?.into(),
+                next_header: crate::TCP,
+                hop_limit: segment.hops,
+                src: src.octets(),
+                dst: dst.octets(),
+            };
+            out.extend_from_slice(header.as_bytes());
+        }
+    }
+    Ok(())
+}
+
+fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
+    let tcp = &segment.tcp;
+    TcpFixed {
+        sport: segment.sport.into(),
+        dport: segment.dport.into(),
+        seq: tcp.seq.0.into(),
+        ack: tcp.ack.0.into(),
+        data_offset: (tcp_len as u8 / 4) << 4,
+        flags: tcp.flags.0,
+        window: tcp.window.into(),
+        checksum: 0.into(),
+        urgent: 0.into(),
+    }
+}
+
+/// Options in the order and with the padding of common stacks, `tcp.wire_len()` less 20 bytes of them.
+fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
+    const NOP: u8 = OptionKind::NOP.0;
+    let syn = tcp.flags.has(Flags::SYN);
+    if let Some(mss) = tcp.mss.filter(|_| syn) {
+        out.extend([OptionKind::MSS.0, 4]);
+        out.extend(mss.to_be_bytes());
+    }
+    let permitted = syn && tcp.sack_permitted;
+    if permitted || tcp.timestamps.is_some() {
+        // the two bytes that would pad the timestamps hold SACK-permitted when it is there
+        out.extend(if permitted && tcp.timestamps.is_some() {
+            [OptionKind::SACK_PERMITTED.0, 2]
+        } else {
+            [NOP, NOP]
+        });
+    }
+    match tcp.timestamps {
+        Some(Timestamps { value, echo }) => {
+            out.extend([OptionKind::TIMESTAMPS.0, 10]);
+            out.extend(value.to_be_bytes());
+            out.extend(echo.to_be_bytes());
+        }
+        None if permitted => out.extend([OptionKind::SACK_PERMITTED.0, 2]),
+        None => {}
+    }
+    if let Some(shift) = tcp.window_scale.filter(|_| syn) {
+        out.extend([NOP, OptionKind::WINDOW_SCALE.0, 3, shift]);
+    }
+    let blocks = tcp.sack.as_slice();
+    if !blocks.is_empty() {
+        out.extend([NOP, NOP, OptionKind::SACK.0, 2 + 8 * blocks.len() as u8]);
+        for (left, right) in blocks {
+            out.extend(left.0.to_be_bytes());
+            out.extend(right.0.to_be_bytes());
+        }
+    }
+}
