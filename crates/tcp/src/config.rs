@@ -8,7 +8,8 @@ use bentpipe_base::{Duration, Size};
 pub struct Config {
     /// Congestion control and loss recovery, by name and parameters.
     pub scheme: Scheme,
-    /// Largest payload of one segment in bytes, also announced in the MSS option. Range 1..=65495.
+    /// The MSS option in bytes: the largest payload of a segment without TCP options. Timestamps take 12 bytes of
+    /// it (RFC 6691). Range 1..=65495.
     pub mss: u16,
     /// Bytes the application may have written and not yet seen acknowledged; `None` never blocks it.
     pub send_buffer: Option<Size>,

@@ -1,8 +1,34 @@
 //! The TCP engine: both directions of a connection, without I/O and without a clock.
+//!
+//! Data flow of an acknowledgment: segment -> [`board`] -> [`recovery`] -> [`cc`] -> `Plan` -> [`pacer`] -> next segment.
 
+mod acks;
+pub mod board;
 pub mod cc;
 pub mod config;
+pub mod connection;
+pub mod delivery;
+mod handshake;
+mod input;
+pub mod limits;
+pub mod options;
+mod output;
+pub mod pacer;
+pub mod range_set;
+pub mod receiver;
+pub mod recovery;
+pub mod rtt;
 pub mod scheme;
+pub mod state;
+pub mod timers;
+pub mod usage;
+pub mod window;
 
-pub use config::{Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Validation};
+pub use config::{
+    Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Validation,
+};
+pub use connection::Connection;
+pub use handshake::{Offer, reset_for};
+pub use limits::Limit;
 pub use scheme::{Detection, Growth, RecoveryParams, Reduction, Scheme};
+pub use state::{Chance, Event, State, Stats, Tuple};

@@ -10,6 +10,8 @@ pub enum Detection {
     Reno,
     /// Three duplicate ACKs; partial ACKs keep recovery going (RFC 6582).
     NewReno,
+    /// Vegas' fine-grained timer besides three duplicate ACKs (Brakmo et al., 1994).
+    Vegas,
     /// SACK scoreboard (RFC 6675); falls back to NewReno when the peer has no SACK.
     Sack,
     /// Time-based (RFC 8985), with its tail loss probe; falls back to NewReno without SACK.
@@ -73,7 +75,7 @@ impl Scheme {
             "newreno" => (D::NewReno, R::AtOnce, false, Growth::Reno),
             "sack" => (D::Sack, R::AtOnce, false, Growth::Reno),
             "rate-halving" => (D::Sack, R::RateHalving, false, Growth::Reno),
-            "vegas" => (D::NewReno, R::AtOnce, false, Growth::Vegas(VegasParams::default())),
+            "vegas" => (D::Vegas, R::AtOnce, false, Growth::Vegas(VegasParams::default())),
             "cubic" => (D::Rack, R::Prr, true, Growth::Cubic(CubicParams::default())),
             _ => return None,
         };

@@ -1,4 +1,20 @@
 //! CUBIC.
+//!
+//! Source: RFC 9438. After a loss the window follows
+//!   W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)            (section 4.2, figures 1 and 2)
+//! and per ACK cwnd += (target - cwnd) / cwnd, target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd)  (section 4.2).
+//! Reno-friendly region: W_est += alpha * acked / cwnd, alpha = 3 (1-beta)/(1+beta), 1 once W_est reaches the window before the
+//! loss; it is used while larger (section 4.3). Loss: ssthresh = max(2, beta * flight), fast convergence (4.6, 4.7).
+//! Slow start: standard, ended by HyStart++ (RFC 9406) or by loss.
+//! Deviations: none. Windows are kept in segments as f64, as the RFC's equations are; only +, -, *, / and libm's cbrt are used, so
+//! results do not depend on the platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
+
+use super::hystart::{CSS_GROWTH_DIVISOR, Hystart, HystartParams, L_UNPACED, Phase};
+use super::standard::Window;
+use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
+use crate::limits::Limit;
+use bentpipe_base::{Cx, Instant, Size};
+
 /// Parameters of RFC 9438 and RFC 9406.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicParams {
@@ -15,5 +31,146 @@ pub struct CubicParams {
 impl Default for CubicParams {
     fn default() -> Self {
         Self { beta: 0.7, c: 0.4, fast_convergence: true, hystart: true }
+    }
+}
+
+/// The congestion-avoidance state since the last loss.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    began: Instant,
+    /// Seconds until the plateau.
+    k: f64,
+    /// Reno's window in the same place, in segments.
+    w_est: f64,
+}
+
+/// The CUBIC controller.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    params: CubicParams,
+    window: Window,
+    hystart: Option<Hystart>,
+    /// Window before the last loss, in segments, after fast convergence.
+    w_max: f64,
+    /// Window before the last loss, in segments.
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+    /// Growth that has not yet made a byte.
+    credit: f64,
+    undo: (f64, f64, Option<Epoch>),
+}
+
+impl Cubic {
+    /// Starts from the given window.
+    pub fn new(window: Window, params: CubicParams) -> Self {
+        let hystart = params.hystart.then(|| Hystart::new(HystartParams::default()));
+        Self {
+            params,
+            window,
+            hystart,
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+            credit: 0.0,
+            undo: (0.0, 0.0, None),
+        }
+    }
+
+    fn segments(&self) -> f64 {
+        self.window.cwnd() as f64 / self.window.mss() as f64
+    }
+
+    fn slow_start(&mut self, ack: &Ack) {
+        let mss = self.window.mss();
+        let phase = match &mut self.hystart {
+            Some(h) => h.on_ack(ack.rtt, ack.round_ended),
+            None => return self.window.slow_start(ack.acked, mss),
+        };
+        match phase {
+            Phase::SlowStart => self.window.slow_start(ack.acked, L_UNPACED * mss),
+            Phase::Conservative => {
+                let grown = ack.acked.0.min(L_UNPACED * mss) / CSS_GROWTH_DIVISOR;
+                self.window.slow_start(Size(grown), L_UNPACED * mss);
+            }
+            Phase::Done => self.window.set_ssthresh(self.window.cwnd()),
+        }
+    }
+
+    /// RFC 9438, sections 4.2 to 4.5.
+    fn avoid(&mut self, now: Instant, path: &Path, acked: Size) {
+        let cwnd = self.segments();
+        let epoch = self.epoch.get_or_insert_with(|| {
+            // without a loss so far (HyStart++ or an idle restart) the plateau is here
+            let k = if self.w_max > cwnd { libm::cbrt((self.w_max - cwnd) / self.params.c) } else { 0.0 };
+            if self.w_max < cwnd {
+                self.w_max = cwnd;
+            }
+            Epoch { began: now, k, w_est: cwnd }
+        });
+        let t = now.since(epoch.began).as_secs_f64();
+        let beta = self.params.beta;
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+        let acked = acked.0 as f64 / self.window.mss() as f64;
+        epoch.w_est += alpha * acked / cwnd;
+        let w_cubic = |t: f64| {
+            let d = t - epoch.k;
+            self.params.c * d * d * d + self.w_max
+        };
+        let grown = if w_cubic(t) < epoch.w_est {
+            (epoch.w_est - cwnd).max(0.0)
+        } else {
+            let target = w_cubic(t + path.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+            (target - cwnd) / cwnd * acked
+        };
+        self.credit += grown * self.window.mss() as f64;
+        let whole = self.credit as u64;
+        self.credit -= whole as f64;
+        self.window.set_cwnd(self.window.cwnd() + whole);
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
+        let repairing = matches!(ack.episode, Episode::Fast | Episode::Ended);
+        if ack.acked == Size::ZERO || ack.limited_by != Limit::CongestionWindow || repairing {
+            return;
+        }
+        if self.window.in_slow_start() {
+            self.slow_start(ack);
+        } else {
+            self.avoid(cx.now, path, ack.acked);
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
+        if loss.cause != LossCause::RepeatedTimeout {
+            self.undo = (self.w_max, self.cwnd_prior, self.epoch);
+            let cwnd = self.segments();
+            self.cwnd_prior = cwnd;
+            let converge = self.params.fast_convergence && cwnd < self.w_max;
+            self.w_max = if converge { cwnd * (1.0 + self.params.beta) / 2.0 } else { cwnd };
+        }
+        self.window.reduce(path, loss.cause, self.params.beta);
+        self.epoch = None;
+        self.credit = 0.0;
+        self.hystart = None; // section 4.3 of RFC 9406: only the first slow start
+    }
+
+    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
+        self.window.undo();
+        (self.w_max, self.cwnd_prior, self.epoch) = self.undo;
+    }
+
+    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
+        self.window.restart(window);
+        self.epoch = None; // RFC 9438, section 5.8: the clock does not run while the window is unused
+    }
+
+    fn plan(&self, _path: &Path) -> Plan {
+        Plan::window(Size(self.window.cwnd()))
+    }
+
+    fn ssthresh(&self) -> Option<Size> {
+        (self.window.ssthresh() != u64::MAX).then_some(Size(self.window.ssthresh()))
     }
 }

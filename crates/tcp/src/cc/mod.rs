@@ -1,3 +1,223 @@
-//! Congestion control.
+//! Congestion control: a scheme hears events and answers one question, [`Plan`].
+//!
+//! The engine asks `plan` before every send and obeys all of it: window, pace, burst, probe segments, rate wish and marking. No scheme
+//! is special to the engine. What was lost, what to resend and how much is in flight is the recovery module's
+//! business; a scheme only says how much it would like to have in flight, and how fast.
+
 pub mod cubic;
+pub mod hystart;
+pub mod reno;
+pub mod standard;
 pub mod vegas;
+
+use crate::config::Config;
+use crate::delivery::RateSample;
+use crate::limits::Limit;
+use crate::scheme::Growth;
+use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
+use core::fmt::Debug;
+
+/// What a scheme wants the sender to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Bytes that may be in flight.
+    pub window: Size,
+    /// Rate at which segments leave; `None` sends as soon as the window allows.
+    pub pace: Option<Rate>,
+    /// Bytes that may leave back to back, whether paced or not.
+    pub burst: Size,
+    /// Low-priority extra segments outside the window.
+    pub probes: Option<Probes>,
+    /// A rate to ask the network for (explicit-rate signalling).
+    pub ask: Option<Rate>,
+    /// Code point of data segments.
+    pub mark: Dscp,
+}
+
+impl Plan {
+    /// Nothing but a window.
+    pub const fn window(window: Size) -> Self {
+        Self { window, pace: None, burst: Size::MAX, probes: None, ask: None, mark: Dscp::DEFAULT }
+    }
+}
+
+/// A wish for low-priority probe segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probes {
+    /// How many more.
+    pub left: u32,
+    /// When they are sent.
+    pub clock: ProbeClock,
+    /// What they carry.
+    pub carry: ProbeCarry,
+}
+
+/// When probe segments are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeClock {
+    /// One per interval.
+    Every(Duration),
+    /// This many per acknowledgment that lets no data segment go.
+    PerAck(u8),
+}
+
+/// What a probe segment carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeCarry {
+    /// A copy of the last segment sent.
+    CopyOfLast,
+    /// A copy of a segment not yet acknowledged.
+    Outstanding,
+}
+
+/// Where loss recovery stands as an acknowledgment is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Episode {
+    /// No loss is being repaired.
+    Open,
+    /// Fast recovery.
+    Fast,
+    /// After a retransmission timeout, until everything sent before it is acknowledged.
+    Timeout,
+    /// This acknowledgment ended an episode.
+    Ended,
+}
+
+/// What the connection knows of the path. Read-only to a scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// Sender maximum segment size.
+    pub mss: Size,
+    /// Bytes estimated to be in the network.
+    pub in_flight: Size,
+    /// RFC 5681's FlightSize: sent and not cumulatively acknowledged, less what limited transmit added.
+    pub flight: Size,
+    /// The peer's window.
+    pub peer_window: Size,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Duration,
+    /// Smallest round-trip time seen; zero before the first sample.
+    pub rtt_min: Duration,
+    /// Round trips since the connection began.
+    pub round: u64,
+    /// Stream position acknowledged.
+    pub una: u64,
+    /// Stream position sent.
+    pub next: u64,
+}
+
+/// One acknowledgment that delivered something.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Bytes newly known to have arrived, cumulatively or selectively.
+    pub delivered: Size,
+    /// Bytes newly acknowledged cumulatively.
+    pub acked: Size,
+    /// Bytes newly SACKed.
+    pub newly_sacked: Size,
+    /// Duplicates reported by DSACK that probe segments of our own caused.
+    pub own_dsacks: u32,
+    /// Round-trip time sample.
+    pub rtt: Option<Duration>,
+    /// Delivery-rate sample.
+    pub rate: Option<RateSample>,
+    /// A round trip ended: data sent after the previous round's end was acknowledged.
+    pub round_ended: bool,
+    /// State of loss recovery.
+    pub episode: Episode,
+    /// What held the sender back before this acknowledgment. A window grows only while [`Limit::CongestionWindow`].
+    pub limited_by: Limit,
+    /// The acknowledgment carries an ECN echo.
+    pub marked: bool,
+    /// Probe segments newly acknowledged.
+    pub probes: u32,
+    /// A rate granted by the network.
+    pub granted: Option<Grant>,
+}
+
+/// A rate granted by the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The rate.
+    pub rate: Rate,
+    /// Why it changed.
+    pub why: GrantReason,
+}
+
+/// Why a granted rate changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrantReason {
+    /// Answer to our request.
+    Response,
+    /// The network lowered it.
+    Reduced,
+}
+
+/// Why a scheme should slow down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossCause {
+    /// Found by duplicate ACKs, SACK or RACK.
+    Fast,
+    /// Retransmission timeout.
+    Timeout,
+    /// The same segment timed out again.
+    RepeatedTimeout,
+    /// ECN echo.
+    Mark,
+}
+
+/// A loss (or mark) that the scheme must answer; at most one per window, except timeouts.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// How it was found.
+    pub cause: LossCause,
+    /// Bytes newly believed lost.
+    pub bytes: Size,
+    /// When the oldest lost segment was last sent.
+    pub last_sent: Instant,
+    /// How often it had been resent before.
+    pub resends: u32,
+    /// Congestion window when it was first sent.
+    pub window_then: Size,
+}
+
+/// A segment was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct SentSegment {
+    /// Payload bytes.
+    pub bytes: Size,
+    /// It is a retransmission.
+    pub resent: bool,
+    /// It is a probe.
+    pub probe: bool,
+}
+
+/// Every scheme: what to do next.
+pub trait CongestionControl: Debug + Send {
+    /// Something was delivered.
+    fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack);
+    /// Something was lost or marked.
+    fn on_loss(&mut self, cx: &mut Cx<'_>, path: &Path, loss: &Loss);
+    /// A segment was sent.
+    fn on_sent(&mut self, _cx: &mut Cx<'_>, _path: &Path, _sent: &SentSegment) {}
+    /// The last loss was spurious.
+    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {}
+    /// The sender was idle or left its window unused: do not exceed `window` until it is earned again.
+    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, _window: Size) {}
+    /// What to do next. Pure; asked before every send.
+    fn plan(&self, path: &Path) -> Plan;
+    /// Slow-start threshold, for traces; `None` when unlimited or unknown.
+    fn ssthresh(&self) -> Option<Size> {
+        None
+    }
+}
+
+/// Builds the controller that `config` names.
+pub fn build(config: &Config, mss: Size) -> Box<dyn CongestionControl> {
+    let window = standard::Window::new(config, mss);
+    match config.scheme.growth {
+        Growth::Reno => Box::new(reno::Reno::new(window)),
+        Growth::Vegas(params) => Box::new(vegas::Vegas::new(window, params)),
+        Growth::Cubic(params) => Box::new(cubic::Cubic::new(window, params)),
+    }
+}

@@ -1,5 +1,21 @@
-//! Vegas.
-/// Thresholds in segments. Defaults: ns-2's (1, 3, 1); Linux uses (2, 4, 1).
+//! TCP Vegas.
+//!
+//! Source: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance", SIGCOMM 1994, with ns-2's
+//! defaults. Once per round trip:
+//!   expected = window / BaseRTT, actual = bytes sent in the round / its RTT, diff = (expected - actual) * BaseRTT.
+//! Avoidance: diff < alpha: +1 segment over the next round; diff > beta: -1 segment; else hold.
+//! Slow start: doubles every other round; diff > gamma ends it and takes 1/8 off.
+//! Loss: window * 3/4 for a first retransmission, 1/2 for a repeated one, and only if the lost segment was sent after the last
+//! cut. Vegas' early retransmission is loss detection and lives in `recovery/early.rs`.
+//! Deviations: as ns-2, a cut ends slow start for good (ssthresh = 2 segments); a timeout leaves one segment and
+//! ssthresh at half the flight. Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
+
+use super::standard::Window;
+use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
+use crate::limits::Limit;
+use bentpipe_base::{Cx, Duration, Instant, Size};
+
+/// Thresholds in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasParams {
     /// Grow while fewer segments than this wait in the queue.
@@ -11,7 +27,157 @@ pub struct VegasParams {
 }
 
 impl Default for VegasParams {
+    /// ns-2's values.
     fn default() -> Self {
         Self { alpha: 1.0, beta: 3.0, gamma: 1.0 }
+    }
+}
+
+/// What Vegas does with the window during the present round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    /// One segment per ACK: slow start, every other round.
+    Double,
+    /// One segment over the whole round.
+    Creep,
+    /// Nothing.
+    Hold,
+}
+
+/// The Vegas controller.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    params: VegasParams,
+    window: Window,
+    base_rtt: Duration,
+    round: Round,
+    course: Course,
+    /// Slow start doubles in every other round.
+    doubling: bool,
+    cut_at: Instant,
+}
+
+/// One round trip: it ends when `end` is acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    began: Instant,
+    end: u64,
+    rtt_sum: Duration,
+    samples: u64,
+}
+
+impl Vegas {
+    /// Starts from the given window.
+    pub fn new(window: Window, params: VegasParams) -> Self {
+        Self {
+            params,
+            window,
+            base_rtt: Duration(u64::MAX),
+            round: Round::default(),
+            course: Course::Double,
+            doubling: true,
+            cut_at: Instant::ZERO,
+        }
+    }
+
+    /// Once per round trip: compares expected with actual throughput and sets the course of the next round.
+    fn end_round(&mut self, now: Instant, path: &Path) {
+        let rtt = match self.round.rtt_sum.0.checked_div(self.round.samples) {
+            Some(mean) => Duration(mean),
+            None => now.since(self.round.began),
+        };
+        let sent = path.next - self.round.end;
+        self.round = Round { began: now, end: path.next, ..Round::default() };
+        if rtt.is_zero() {
+            return;
+        }
+        if rtt < self.base_rtt || sent <= self.window.mss() {
+            self.base_rtt = rtt;
+        }
+        // diff in segments: flight - sent * BaseRTT / RTT
+        let base = self.base_rtt.as_secs_f64();
+        let expected = path.flight.0 as f64 / base;
+        let actual = sent as f64 / rtt.as_secs_f64();
+        let diff = (expected - actual) * base / self.window.mss() as f64;
+        self.steer(libm::floor(diff + 0.5));
+    }
+
+    fn steer(&mut self, diff: f64) {
+        let mss = self.window.mss();
+        self.course = Course::Hold;
+        if self.window.in_slow_start() {
+            self.doubling = !self.doubling;
+            if self.doubling {
+                self.course = Course::Double;
+            }
+            if diff > self.params.gamma {
+                self.course = Course::Hold;
+                self.window.set_ssthresh(2 * mss);
+                self.window.set_cwnd((self.window.cwnd() / 8 * 7).max(2 * mss));
+            }
+        } else if diff > self.params.beta {
+            self.window.set_cwnd((self.window.cwnd() - mss).max(2 * mss));
+        } else if diff < self.params.alpha {
+            self.course = Course::Creep;
+        }
+    }
+}
+
+impl CongestionControl for Vegas {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.round.rtt_sum += rtt;
+            self.round.samples += 1;
+        }
+        if ack.acked == Size::ZERO {
+            return;
+        }
+        if path.una >= self.round.end {
+            self.end_round(cx.now, path);
+        }
+        if ack.limited_by != Limit::CongestionWindow || ack.episode == Episode::Fast {
+            return;
+        }
+        match self.course {
+            Course::Double => self.window.slow_start(ack.acked, self.window.mss()),
+            Course::Creep => self.window.avoid(ack.acked),
+            Course::Hold => {}
+        }
+    }
+
+    fn on_loss(&mut self, cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
+        match loss.cause {
+            LossCause::Timeout | LossCause::RepeatedTimeout => {
+                self.window.reduce(path, loss.cause, 0.5);
+                self.course = Course::Double;
+                self.doubling = true;
+            }
+            LossCause::Mark => self.window.reduce(path, loss.cause, 0.5),
+            LossCause::Fast if loss.last_sent >= self.cut_at => {
+                let factor = if loss.resends == 0 { 0.75 } else { 0.5 };
+                self.window.reduce(path, loss.cause, factor);
+                self.window.set_ssthresh(2 * self.window.mss());
+                self.course = Course::Hold;
+                self.cut_at = cx.now;
+            }
+            LossCause::Fast => {}
+        }
+    }
+
+    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
+        self.window.undo();
+    }
+
+    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
+        self.window.restart(window);
+    }
+
+    fn plan(&self, _path: &Path) -> Plan {
+        Plan::window(Size(self.window.cwnd()))
+    }
+
+    fn ssthresh(&self) -> Option<Size> {
+        (self.window.ssthresh() != u64::MAX).then_some(Size(self.window.ssthresh()))
     }
 }

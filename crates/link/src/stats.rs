@@ -1,0 +1,64 @@
+//! What a link counts.
+
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Duration, Instant, Size};
+
+/// Counters of one direction of a link.
+#[derive(Clone, Debug)]
+pub struct LinkStats {
+    /// Packets that were serialised.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: Size,
+    /// Time spent serialising.
+    pub busy: Duration,
+    /// Most packets that ever waited.
+    pub queue_peak: u32,
+    drops: [u64; DropCause::ALL.len()],
+    /// Packets waiting, integrated over time, up to `queue_since`.
+    queue_ns: u128,
+    queue_since: Instant,
+}
+
+impl LinkStats {
+    /// Nothing has happened yet.
+    pub const EMPTY: Self = Self {
+        packets: 0,
+        bytes: Size::ZERO,
+        busy: Duration::ZERO,
+        queue_peak: 0,
+        drops: [0; DropCause::ALL.len()],
+        queue_ns: 0,
+        queue_since: Instant::ZERO,
+    };
+
+    /// Counts a drop.
+    #[inline]
+    pub const fn drop(&mut self, cause: DropCause) {
+        self.drops[cause as usize] += 1;
+    }
+
+    /// Drops by cause, only causes that happened.
+    pub fn drops(&self) -> impl Iterator<Item = (DropCause, u64)> {
+        DropCause::ALL.into_iter().map(|c| (c, self.drops[c as usize])).filter(|(_, n)| *n > 0)
+    }
+
+    /// Says that `waiting` packets have waited since the last call until `at`.
+    #[inline]
+    pub fn waited(&mut self, at: Instant, waiting: usize) {
+        if waiting > 0 {
+            self.queue_ns += waiting as u128 * u128::from(at.since(self.queue_since).0);
+        }
+        self.queue_since = at;
+    }
+
+    /// Mean number of waiting packets over `time`; call `waited` for the end of the run first.
+    pub fn queue_mean(&self, time: Duration) -> f64 {
+        if time.is_zero() { 0.0 } else { self.queue_ns as f64 / time.0 as f64 }
+    }
+
+    /// Share of `time` spent serialising.
+    pub fn utilisation(&self, time: Duration) -> f64 {
+        if time.is_zero() { 0.0 } else { self.busy.0 as f64 / time.0 as f64 }
+    }
+}

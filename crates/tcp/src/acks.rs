@@ -1,0 +1,367 @@
+//! An acknowledgment: ACK -> scoreboard -> recovery -> scheme.
+//!
+//! Sources: RFC 9293, section 3.10.7.4 (fifth check) and RFC 5961, section 5 (acceptable acknowledgments), RFC 6298 (timer), RFC 3168 (ECN echo),
+//! RFC 8985, section 7 (tail loss probe). Which bytes are lost is the recovery module's answer; what to do about it, the scheme's.
+
+use crate::board::Digest;
+use crate::cc::{Ack, Episode, Loss, LossCause};
+use crate::config::Validation;
+use crate::connection::Connection;
+use crate::input::Positions;
+use crate::limits::Limit;
+use crate::recovery::{AckView, Finding};
+use crate::scheme::Detection;
+use crate::state::{Event, State};
+use crate::timers::Timer;
+use bentpipe_base::trace::{Event as Trace, Mask};
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Size};
+
+impl Connection {
+    /// Fifth check. False when the segment must not be processed further.
+    pub(crate) fn acknowledgment(&mut self, cx: &mut Cx<'_>, segment: &Packet, at: Positions) -> bool {
+        let (una, next) = (self.board.una(), self.board.next());
+        let Some(ack) = self.iss.offset_near(segment.tcp.ack, una) else { return false };
+        if ack > next || ack + self.peer_window_max < una {
+            self.challenge_ack(cx); // RFC 5961, section 5.2
+            return false;
+        }
+        if self.state == State::SynReceived || (una == 0 && self.state == State::FinWait1) {
+            if ack == 0 {
+                return false;
+            }
+            self.acknowledge_syn(cx);
+            self.established(cx.now);
+        }
+        let window_changed = self.update_window(segment, at, ack);
+        if ack < self.board.una() {
+            return true; // an old one: its window and text may still count, its acknowledgment does not
+        }
+        self.take_ack(cx, segment, ack, window_changed);
+        self.closing_states(cx);
+        true
+    }
+
+    /// SND.WND, SND.WL1 and SND.WL2. True when the window changed.
+    fn update_window(&mut self, segment: &Packet, at: Positions, ack: u64) -> bool {
+        let (wl1, wl2) = self.window_update;
+        if !(wl1 < at.left || (wl1 == at.left && wl2 <= ack)) {
+            return false;
+        }
+        let window = u64::from(segment.tcp.window) << self.agreed.send_scale;
+        self.window_update = (at.left, ack);
+        self.peer_window_max = self.peer_window_max.max(window);
+        let edge = ack + window;
+        let changed = edge != self.peer_edge;
+        self.peer_edge = edge;
+        if window > 0 && changed {
+            self.persist_backoff = 0;
+            self.timers.stop(Timer::Persist);
+        }
+        changed
+    }
+
+    fn take_ack(&mut self, cx: &mut Cx<'_>, segment: &Packet, ack: u64, window_changed: bool) {
+        let limited_by = self.growth_limit(cx.now);
+        let una = self.board.una();
+        let mut digest = Digest::default();
+        if self.agreed.sack {
+            self.take_sack(cx.now, segment, ack, &mut digest);
+        }
+        self.board.acknowledge(ack, cx.now, &mut self.rate, &mut digest);
+        let rtt = self.take_rtt(cx.now, segment, &digest);
+        if digest.delivered > 0 || digest.acked > 0 {
+            self.timeouts_in_a_row = 0;
+        }
+        let round_ended = self.advance_round();
+        self.usage.on_ack(digest.acked, round_ended);
+        let duplicate = self.is_duplicate(segment, una, window_changed, &digest);
+        let finding = self.recover(cx, &digest, duplicate);
+        let marked = self.ecn_echo(cx, segment);
+        if digest.delivered > 0 {
+            let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
+            let episode = if finding.ended { Episode::Ended } else { self.recovery.episode() };
+            let ack = Ack {
+                delivered: Size(digest.delivered),
+                acked: Size(payload(una, digest.acked)),
+                newly_sacked: Size(digest.newly_sacked),
+                own_dsacks: 0,
+                rtt,
+                rate,
+                round_ended,
+                episode,
+                limited_by,
+                marked,
+                probes: 0,
+                granted: None,
+            };
+            let path = self.path();
+            self.cc.on_ack(cx, &path, &ack);
+        }
+        self.lower_window(cx, &digest, duplicate, &finding);
+        self.after_ack(cx, &digest, &finding);
+    }
+
+    /// RFC 5681, section 2, or with SACK anything that reports new SACKed data (RFC 6675, section 2).
+    fn is_duplicate(&self, segment: &Packet, una: u64, window_changed: bool, digest: &Digest) -> bool {
+        if matches!(self.recovery.detection(), Detection::Sack | Detection::Rack) {
+            return digest.newly_sacked > 0 && digest.acked == 0;
+        }
+        digest.acked == 0
+            && una == self.board.una()
+            && !self.board.is_empty()
+            && segment.seq_len() == 0
+            && !window_changed
+            && digest.dsack.is_none()
+    }
+
+    fn take_sack(&mut self, now: Instant, segment: &Packet, ack: u64, digest: &mut Digest) {
+        let una = self.board.una();
+        for (i, (left, right)) in segment.tcp.sack.as_slice().iter().enumerate() {
+            let near = self.board.next();
+            let (Some(l), Some(r)) = (self.iss.offset_near(*left, near), self.iss.offset_near(*right, near))
+            else {
+                continue;
+            };
+            if l >= r || r > self.board.next() {
+                continue; // nonsense, or data we never sent
+            }
+            // RFC 2883: the first block below the cumulative ACK, or inside the second block
+            if i == 0 && (r <= ack || self.inside_second_block(segment, l, r)) {
+                digest.dsack = Some((l, r));
+                continue;
+            }
+            if l >= una {
+                self.board.sack(l, r, now, &mut self.rate, digest);
+            }
+        }
+    }
+
+    fn inside_second_block(&self, segment: &Packet, l: u64, r: u64) -> bool {
+        let Some((left, right)) = segment.tcp.sack.as_slice().get(1) else { return false };
+        let near = self.board.next();
+        match (self.iss.offset_near(*left, near), self.iss.offset_near(*right, near)) {
+            (Some(l2), Some(r2)) => l2 <= l && r <= r2,
+            _ => false,
+        }
+    }
+
+    /// RTT samples: Karn's rule, or timestamps where a retransmission is involved (RFC 7323, section 4).
+    fn take_rtt(&mut self, now: Instant, segment: &Packet, digest: &Digest) -> Option<Duration> {
+        if digest.delivered == 0 {
+            return None;
+        }
+        let rtt = match digest.rtt_from {
+            Some(sent_at) if !digest.resent_acked => now.since(sent_at),
+            _ => {
+                let echo = segment.tcp.timestamps.filter(|_| self.agreed.timestamps && digest.acked > 0)?.echo;
+                Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo)))
+            }
+        };
+        let per_round = self.board.flight() / self.mss() / 2;
+        self.rtt.sample(now, rtt, per_round);
+        self.stats.rtt.record(rtt);
+        Some(rtt)
+    }
+
+    fn advance_round(&mut self) -> bool {
+        let ended = self.board.una() >= self.round.end;
+        if ended {
+            self.round.number += 1;
+            self.round.end = self.board.next().max(self.board.una() + 1);
+        }
+        ended
+    }
+
+    fn recover(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool) -> Finding {
+        let view = AckView { now: cx.now, digest, duplicate, mss: u64::from(self.agreed.mss), rtt: &self.rtt };
+        let finding = self.recovery.on_ack(&mut self.board, &view);
+        if finding.undo {
+            let path = self.path();
+            self.cc.on_undo(cx, &path);
+            self.rtt.reset_backoff();
+            self.stats.undone += 1;
+        }
+        if let Some(loss) = &finding.loss {
+            self.answer_loss(cx, loss);
+        } else if self.tail_probe.on_ack(self.board.una(), digest.dsack.is_some())
+            && self.recovery.episode() == Episode::Open
+        {
+            let loss = Loss {
+                cause: LossCause::Fast,
+                bytes: Size(self.mss()),
+                last_sent: self.last_sent,
+                resends: 0,
+                window_then: self.cwnd(),
+            };
+            self.answer_loss(cx, &loss);
+        }
+        finding
+    }
+
+    fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss) {
+        self.tail_probe.cancel();
+        let path = self.path();
+        self.cc.on_loss(cx, &path, loss);
+    }
+
+    /// RFC 3168, section 6.1.2: an ECN echo halves the window once per round trip.
+    fn ecn_echo(&mut self, cx: &mut Cx<'_>, segment: &Packet) -> bool {
+        if !self.agreed.ecn || !segment.tcp.flags.has(Flags::ECE) {
+            return false;
+        }
+        if self.board.una() >= self.ecn.reduced_until && self.recovery.episode() == Episode::Open {
+            self.ecn.reduced_until = self.board.next();
+            self.ecn.send_cwr = true;
+            let loss = Loss {
+                cause: LossCause::Mark,
+                bytes: Size::ZERO,
+                last_sent: self.last_sent,
+                resends: 0,
+                window_then: self.cwnd(),
+            };
+            self.answer_loss(cx, &loss);
+        }
+        true
+    }
+
+    /// The reduction of fast recovery, one acknowledgment on.
+    fn lower_window(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool, finding: &Finding) {
+        if self.recovery.episode() == Episode::Fast && (digest.delivered > 0 || duplicate) {
+            let target = self.cwnd().0;
+            let safe = digest.acked > 0 && finding.loss.is_none() && self.board.to_resend() == 0;
+            let mss = self.mss();
+            self.recovery.reduce(&self.board, digest, target, mss, safe);
+        }
+        cx.trace(Mask::WINDOWS, || Trace::Window {
+            port: self.tuple.local.1,
+            cwnd: self.cwnd(),
+            ssthresh: self.cc.ssthresh(),
+            in_flight: Size(self.recovery.in_flight(&self.board)),
+            peer_window: Size(self.peer_edge.saturating_sub(self.board.una())),
+        });
+    }
+
+    /// Timers and counters.
+    fn after_ack(&mut self, cx: &Cx<'_>, digest: &Digest, finding: &Finding) {
+        self.stats.bytes_acked = Size(self.board.una().saturating_sub(1).min(self.written - 1));
+        // RFC 6582: within NewReno's recovery only the first partial ACK restarts the timer
+        let newreno = self.recovery.episode() == Episode::Fast
+            && !matches!(self.recovery.detection(), Detection::Sack | Detection::Rack);
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Retransmit);
+            self.timers.stop(Timer::TailProbe);
+        } else if finding.restart_timer || (digest.acked > 0 && !newreno) {
+            self.restart_retransmit_timer(cx.now);
+        }
+        if digest.delivered > 0 {
+            self.timers.stop(Timer::TailProbe);
+        }
+        match self.recovery.reorder_deadline() {
+            Some(at) => self.timers.set(Timer::Reorder, at),
+            None => self.timers.stop(Timer::Reorder),
+        }
+        if self.closing && self.board.una() >= self.written && self.stats.finished_at.is_none() {
+            self.stats.finished_at = Some(cx.now);
+            self.limits.stop(cx.now);
+        }
+    }
+
+    pub(crate) fn restart_retransmit_timer(&mut self, now: Instant) {
+        self.timers.set(Timer::Retransmit, now + self.rtt.rto());
+    }
+
+    /// RACK's reordering timer.
+    pub(crate) fn on_reorder_timer(&mut self, cx: &mut Cx<'_>) {
+        let digest = Digest::default();
+        let view =
+            AckView { now: cx.now, digest: &digest, duplicate: false, mss: u64::from(self.agreed.mss), rtt: &self.rtt };
+        let finding = self.recovery.on_reorder_timer(&mut self.board, &view);
+        if let Some(loss) = &finding.loss {
+            self.answer_loss(cx, loss);
+            self.restart_retransmit_timer(cx.now);
+        }
+        if let Some(at) = self.recovery.reorder_deadline() {
+            self.timers.set(Timer::Reorder, at);
+        }
+    }
+
+    /// RFC 6298, section 5.4 to 5.7, and RFC 9293, section 3.8.3 (giving up).
+    pub(crate) fn on_retransmit_timer(&mut self, cx: &mut Cx<'_>) {
+        if self.board.is_empty() {
+            return;
+        }
+        self.timeouts_in_a_row += 1;
+        if self.timeouts_in_a_row > self.config.max_timeouts {
+            self.events.push(Event::TimedOut);
+            self.limits.stop(cx.now);
+            self.enter_closed();
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.rtt.back_off();
+        self.tail_probe.cancel();
+        self.timers.stop(Timer::TailProbe);
+        self.timers.stop(Timer::Reorder);
+        let path = self.path();
+        let loss = self.recovery.on_timeout(&mut self.board, self.timeouts_in_a_row > 1);
+        if self.state.synchronised() {
+            self.cc.on_loss(cx, &path, &loss);
+        }
+        self.restart_retransmit_timer(cx.now);
+    }
+
+    /// What our FIN's acknowledgment changes.
+    fn closing_states(&mut self, cx: &Cx<'_>) {
+        if !self.closing || self.board.una() <= self.written {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.time_wait(cx),
+            State::LastAck => {
+                self.events.push(Event::Closed);
+                self.enter_closed();
+            }
+            _ => {}
+        }
+    }
+
+    /// RFC 5681, section 4.1, and RFC 7661, section 4.4: after an idle or unused time the window must be earned again.
+    pub(crate) fn validate_window(&mut self, cx: &mut Cx<'_>) {
+        if !self.board.is_empty() {
+            return;
+        }
+        let path = self.path();
+        match self.config.validation {
+            Validation::Keep => {}
+            Validation::Restart => {
+                let idle = cx.now.since(self.last_sent);
+                if self.rtt.has_sample() && idle > self.rtt.rto() && self.stats.segments_sent > 0 {
+                    let initial = Size(u64::from(self.config.initial_window) * self.mss());
+                    self.cc.on_restart(cx, &path, initial);
+                }
+            }
+            Validation::Validate => {
+                let cwnd = self.cc.plan(&path).window;
+                if !self.usage.validated(cx.now, cwnd.0) && self.usage.expired(cx.now) {
+                    let initial = u64::from(self.config.initial_window) * self.mss();
+                    self.cc.on_restart(cx, &path, Size((cwnd.0 / 2).max(initial)));
+                }
+            }
+        }
+    }
+
+    /// Time-limited causes of a sender that has nothing to do are the application's.
+    pub(crate) fn idle_limit(&self) -> Limit {
+        if self.config.send_buffer.is_some() && self.send_room() == 0 {
+            Limit::SendBuffer
+        } else {
+            Limit::Application
+        }
+    }
+}
+
+/// Payload bytes in `acked` bytes of sequence space above `una`: the SYN is none.
+const fn payload(una: u64, acked: u64) -> u64 {
+    if una == 0 { acked.saturating_sub(1) } else { acked }
+}

@@ -1,0 +1,337 @@
+//! The scoreboard: every segment sent and not yet cumulatively acknowledged, and what is known of it.
+//!
+//! Segments stand in order of sequence. Each is in flight, selectively acknowledged, or believed lost; a lost one may have a
+//! retransmission in flight. Byte counts of each kind are kept, so `pipe` (RFC 6675, section 4) is a subtraction.
+//! Which segments are lost is decided by the recovery module, not here.
+
+use crate::delivery::{DeliveryRate, Snapshot};
+use crate::range_set::RangeSet;
+use bentpipe_base::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// One segment that was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Position after its last byte.
+    pub end: u64,
+    /// When it was last sent.
+    pub sent_at: Instant,
+    /// Delivery-rate state when it was last sent.
+    pub snapshot: Snapshot,
+    /// Congestion window in force when it was first sent.
+    pub window_then: u32,
+    /// Selectively acknowledged.
+    pub sacked: bool,
+    /// Believed lost.
+    pub lost: bool,
+    /// A retransmission of it is in flight.
+    pub resent: bool,
+    /// How often it was retransmitted.
+    pub resends: u8,
+}
+
+/// What one acknowledgment changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Digest {
+    /// Bytes newly acknowledged cumulatively.
+    pub acked: u64,
+    /// Of these and of the newly SACKed, bytes not reported before.
+    pub delivered: u64,
+    /// Bytes newly SACKed.
+    pub newly_sacked: u64,
+    /// Sending time of the newest segment newly delivered that was never retransmitted.
+    pub rtt_from: Option<Instant>,
+    /// Of the segment sent last among those newly delivered: when it was sent, where it ends, whether it was a retransmission.
+    pub newest: Option<(Instant, u64, bool)>,
+    /// A segment that was retransmitted was acknowledged.
+    pub resent_acked: bool,
+    /// A segment never retransmitted was acknowledged or SACKed.
+    pub original_acked: bool,
+    /// A DSACK was reported: `[left, right)` arrived twice.
+    pub dsack: Option<(u64, u64)>,
+}
+
+/// All segments outstanding.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    una: u64,
+    next: u64,
+    segs: VecDeque<Sent>,
+    sacked_ranges: RangeSet,
+    sacked: u64,
+    lost: u64,
+    resent: u64,
+    /// Index at which the search for the next segment to resend begins.
+    resend_hint: usize,
+}
+
+impl Scoreboard {
+    /// Oldest position not cumulatively acknowledged.
+    #[inline]
+    pub const fn una(&self) -> u64 {
+        self.una
+    }
+    /// Next position never sent.
+    #[inline]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+    /// Bytes between `una` and `next`: RFC 5681's FlightSize.
+    #[inline]
+    pub const fn flight(&self) -> u64 {
+        self.next - self.una
+    }
+    /// Bytes estimated to be in the network (RFC 6675, SetPipe).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        let left = self.sacked + self.lost;
+        let pipe = self.flight() + self.resent;
+        assert!(pipe >= left, "pipe is never negative");
+        pipe - left
+    }
+    /// Bytes selectively acknowledged.
+    pub const fn sacked(&self) -> u64 {
+        self.sacked
+    }
+    /// Bytes believed lost, whether resent or not.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+    /// Bytes lost and not resent.
+    #[inline]
+    pub const fn to_resend(&self) -> u64 {
+        self.lost - self.resent
+    }
+    /// SACKed ranges above `una`.
+    pub fn sacked_ranges(&self) -> &[(u64, u64)] {
+        self.sacked_ranges.as_slice()
+    }
+    /// Number of segments outstanding.
+    pub fn len(&self) -> usize {
+        self.segs.len()
+    }
+    /// True when nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.segs.is_empty()
+    }
+    /// Segment number `i`, oldest first.
+    #[inline]
+    pub fn get(&self, i: usize) -> Option<&Sent> {
+        self.segs.get(i)
+    }
+    /// Where segment `i` begins.
+    #[inline]
+    pub fn start_of(&self, i: usize) -> u64 {
+        if i == 0 { self.una } else { self.segs[i - 1].end.max(self.una) }
+    }
+    /// Index of the first segment that ends above `position`.
+    #[inline]
+    pub fn index_above(&self, position: u64) -> usize {
+        self.segs.partition_point(|s| s.end <= position)
+    }
+
+    /// Records a segment that extends the sequence space to `end`.
+    #[inline]
+    pub fn push(&mut self, end: u64, sent_at: Instant, snapshot: Snapshot, window_then: u64) {
+        assert!(end > self.next, "a new segment moves next forward");
+        self.next = end;
+        self.segs.push_back(Sent {
+            end,
+            sent_at,
+            snapshot,
+            window_then: u32::try_from(window_then).unwrap_or(u32::MAX),
+            sacked: false,
+            lost: false,
+            resent: false,
+            resends: 0,
+        });
+    }
+
+    /// Records that segment `i` was sent again.
+    pub fn resend(&mut self, i: usize, now: Instant, snapshot: Snapshot) {
+        let len = self.segs[i].end - self.start_of(i);
+        let seg = &mut self.segs[i];
+        assert!(!seg.sacked, "a SACKed segment is not resent");
+        seg.sent_at = now;
+        seg.snapshot = snapshot;
+        seg.resends = seg.resends.saturating_add(1);
+        if seg.lost && !seg.resent {
+            seg.resent = true;
+            self.resent += len;
+        }
+    }
+
+    /// Takes a cumulative acknowledgment of everything below `ack`.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: u64, now: Instant, rate: &mut DeliveryRate, digest: &mut Digest) {
+        assert!(self.una <= ack && ack <= self.next, "an acknowledgment lies between una and next");
+        digest.acked = ack - self.una;
+        while let Some(seg) = self.segs.front() {
+            let (start, end) = (self.una, seg.end.min(ack));
+            let len = end - start;
+            if len == 0 {
+                break;
+            }
+            let whole = end == seg.end;
+            if seg.sacked {
+                self.sacked -= len;
+            } else {
+                digest.take(seg);
+                digest.delivered += len;
+                rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
+            }
+            if seg.lost {
+                self.lost -= len;
+                if seg.resent {
+                    self.resent -= len;
+                }
+            }
+            self.una = end;
+            if !whole {
+                break;
+            }
+            self.segs.pop_front();
+            self.resend_hint = self.resend_hint.saturating_sub(1);
+        }
+        if !self.sacked_ranges.is_empty() {
+            self.sacked_ranges.remove_below(ack);
+        }
+        assert!(self.una == ack, "segments cover the sequence space without gaps");
+    }
+
+    /// Takes one SACK block, already known to lie in `una..=next`.
+    pub fn sack(&mut self, left: u64, right: u64, now: Instant, rate: &mut DeliveryRate, digest: &mut Digest) {
+        let (left, right) = (left.max(self.una), right.min(self.next));
+        if left >= right || self.sacked_ranges.covers(left, right) {
+            return;
+        }
+        // Only whole segments count: a block edge inside a segment leaves that segment unSACKed.
+        let mut i = self.index_above(left);
+        if self.start_of(i) < left {
+            i += 1;
+        }
+        while i < self.segs.len() {
+            let start = self.start_of(i);
+            let seg = &mut self.segs[i];
+            if seg.end > right {
+                break;
+            }
+            if seg.sacked {
+                // skip the part that was reported before
+                let known = self.sacked_ranges.containing(start).map_or(seg.end, |r| r.1);
+                i = self.index_above(known.saturating_sub(1)) + 1;
+                continue;
+            }
+            let len = seg.end - start;
+            digest.take(seg);
+            digest.delivered += len;
+            digest.newly_sacked += len;
+            rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
+            seg.sacked = true;
+            self.sacked += len;
+            if seg.lost {
+                self.lost -= len;
+                if seg.resent {
+                    self.resent -= len;
+                }
+                seg.lost = false;
+                seg.resent = false;
+            }
+            let end = seg.end;
+            self.sacked_ranges.insert(start, end, |_, _| {});
+            i += 1;
+        }
+    }
+
+    /// Marks segment `i` as lost; with `again`, also when its retransmission was in flight. Returns the bytes newly marked.
+    pub fn mark_lost(&mut self, i: usize, again: bool) -> u64 {
+        let len = self.segs[i].end - self.start_of(i);
+        let seg = &mut self.segs[i];
+        if seg.sacked {
+            return 0;
+        }
+        if seg.lost {
+            if !(seg.resent && again) {
+                return 0;
+            }
+            seg.resent = false;
+            self.resent -= len;
+        } else {
+            seg.lost = true;
+            seg.resent = false;
+            self.lost += len;
+        }
+        self.resend_hint = self.resend_hint.min(i);
+        len
+    }
+
+    /// Marks everything not SACKed as lost and not resent: after a retransmission timeout.
+    pub fn mark_all_lost(&mut self) {
+        for i in 0..self.segs.len() {
+            self.mark_lost(i, true);
+        }
+    }
+
+    /// Takes back all loss marks: the timeout was spurious.
+    pub fn unmark_lost(&mut self) {
+        for seg in &mut self.segs {
+            seg.lost = false;
+            seg.resent = false;
+        }
+        self.lost = 0;
+        self.resent = 0;
+    }
+
+    /// Forgets all SACK information: the receiver discarded what it had reported (RFC 2018, section 8).
+    pub fn renege(&mut self) {
+        for seg in &mut self.segs {
+            seg.sacked = false;
+        }
+        self.sacked = 0;
+        self.sacked_ranges.clear();
+        self.resend_hint = 0;
+    }
+
+    /// The lowest segment that is lost and not resent.
+    #[inline]
+    pub fn next_lost(&mut self) -> Option<usize> {
+        if self.to_resend() == 0 {
+            return None;
+        }
+        while let Some(seg) = self.segs.get(self.resend_hint) {
+            if seg.lost && !seg.resent {
+                return Some(self.resend_hint);
+            }
+            self.resend_hint += 1;
+        }
+        None
+    }
+
+    /// Time since the oldest outstanding segment was last sent.
+    pub fn oldest_age(&self, now: Instant) -> Duration {
+        self.segs.front().map_or(Duration::ZERO, |s| now.since(s.sent_at))
+    }
+}
+
+impl Digest {
+    #[inline]
+    fn take(&mut self, seg: &Sent) {
+        if seg.resends == 0 {
+            self.original_acked = true;
+            if self.rtt_from.is_none_or(|t| t <= seg.sent_at) {
+                self.rtt_from = Some(seg.sent_at);
+            }
+        } else {
+            self.resent_acked = true;
+        }
+        let newest = (seg.sent_at, seg.end, seg.resends > 0);
+        if self.newest.is_none_or(|(at, end, _)| (at, end) < (seg.sent_at, seg.end)) {
+            self.newest = Some(newest);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "board_tests.rs"]
+mod tests;

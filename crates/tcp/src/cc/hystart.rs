@@ -1,0 +1,155 @@
+//! HyStart++.
+//!
+//! Source: RFC 9406. Per round, the smallest of at least 8 RTT samples is compared with the last round's: a rise of
+//! clamp(last/8, 4 ms, 16 ms) enters Conservative Slow Start (growth / 4) for up to 5 rounds; if the RTT falls below
+//! the baseline again it was a false alarm and slow start resumes, else congestion avoidance begins.
+//! Deviation: none. Defaults as in section 4.3; the clamp is a parameter, since access-delay jitter of tens
+//! of milliseconds would end slow start too early on some satellite paths.
+
+use bentpipe_base::Duration;
+
+/// Samples needed before a round may judge.
+const N_RTT_SAMPLE: u32 = 8;
+/// Divisor of growth in Conservative Slow Start.
+pub const CSS_GROWTH_DIVISOR: u64 = 4;
+/// Rounds in Conservative Slow Start.
+const CSS_ROUNDS: u32 = 5;
+/// Segments of growth per ACK at most when unpaced: L of section 4.3.
+pub const L_UNPACED: u64 = 8;
+
+/// Bounds of the RTT rise that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HystartParams {
+    /// Smallest threshold. 4 ms in the RFC.
+    pub min_rise: Duration,
+    /// Largest threshold. 16 ms in the RFC.
+    pub max_rise: Duration,
+}
+
+impl Default for HystartParams {
+    fn default() -> Self {
+        Self { min_rise: Duration::from_millis(4), max_rise: Duration::from_millis(16) }
+    }
+}
+
+/// Where slow start stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Ordinary slow start.
+    SlowStart,
+    /// Conservative Slow Start.
+    Conservative,
+    /// Slow start is over.
+    Done,
+}
+
+/// The detector.
+#[derive(Clone, Debug)]
+pub struct Hystart {
+    params: HystartParams,
+    phase: Phase,
+    last_round_min: Option<Duration>,
+    round_min: Option<Duration>,
+    samples: u32,
+    baseline: Duration,
+    css_rounds: u32,
+}
+
+impl Hystart {
+    /// At the start of a slow start.
+    pub const fn new(params: HystartParams) -> Self {
+        Self {
+            params,
+            phase: Phase::SlowStart,
+            last_round_min: None,
+            round_min: None,
+            samples: 0,
+            baseline: Duration(u64::MAX),
+            css_rounds: 0,
+        }
+    }
+
+    /// Where slow start stands.
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Takes an acknowledgment's RTT sample; `round_ended` when it closes a round. Returns the phase after it.
+    pub fn on_ack(&mut self, rtt: Option<Duration>, round_ended: bool) -> Phase {
+        if round_ended {
+            self.end_round();
+        }
+        if let Some(rtt) = rtt {
+            self.round_min = Some(self.round_min.map_or(rtt, |m| m.min(rtt)));
+            self.samples += 1;
+            self.judge();
+        }
+        self.phase
+    }
+
+    fn end_round(&mut self) {
+        self.last_round_min = self.round_min.take();
+        self.samples = 0;
+        if self.phase == Phase::Conservative {
+            self.css_rounds += 1;
+            if self.css_rounds >= CSS_ROUNDS {
+                self.phase = Phase::Done;
+            }
+        }
+    }
+
+    fn judge(&mut self) {
+        let (Some(now), true) = (self.round_min, self.samples >= N_RTT_SAMPLE) else { return };
+        match self.phase {
+            Phase::SlowStart => {
+                let Some(last) = self.last_round_min else { return };
+                let rise = (last / 8).clamp(self.params.min_rise, self.params.max_rise);
+                if now >= last + rise {
+                    self.baseline = now;
+                    self.css_rounds = 0;
+                    self.phase = Phase::Conservative;
+                }
+            }
+            Phase::Conservative if now < self.baseline => {
+                self.baseline = Duration(u64::MAX);
+                self.phase = Phase::SlowStart;
+            }
+            Phase::Conservative | Phase::Done => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(v: u64) -> Duration {
+        Duration::from_millis(v)
+    }
+
+    fn round(h: &mut Hystart, rtt: Duration) -> Phase {
+        h.on_ack(Some(rtt), true);
+        (0..8).map(|_| h.on_ack(Some(rtt), false)).last().unwrap()
+    }
+
+    #[test]
+    fn a_lasting_rise_ends_slow_start_after_five_rounds() {
+        let mut h = Hystart::new(HystartParams::default());
+        assert_eq!(round(&mut h, ms(100)), Phase::SlowStart);
+        assert_eq!(round(&mut h, ms(111)), Phase::SlowStart); // below 100 / 8 = 12.5
+        assert_eq!(round(&mut h, ms(125)), Phase::Conservative);
+        for _ in 0..4 {
+            assert_eq!(round(&mut h, ms(130)), Phase::Conservative);
+        }
+        assert_eq!(round(&mut h, ms(130)), Phase::Done);
+    }
+
+    #[test]
+    fn a_passing_rise_resumes_slow_start_and_the_clamp_holds() {
+        let mut h = Hystart::new(HystartParams::default());
+        round(&mut h, ms(560));
+        assert_eq!(round(&mut h, ms(575)), Phase::SlowStart); // 16 ms at most, not 70, but 15 is less
+        assert_eq!(round(&mut h, ms(591)), Phase::Conservative);
+        assert_eq!(round(&mut h, ms(580)), Phase::SlowStart);
+    }
+}

@@ -1,0 +1,108 @@
+//! The standard window: what RFC 5681 gives every loss-based scheme.
+//!
+//! Source: RFC 5681. Slow start: cwnd += min(acked, SMSS) per ACK. Congestion avoidance: cwnd += SMSS*SMSS/cwnd per ACK, kept
+//! exactly by adding up acknowledged bytes until they make a window. Loss: ssthresh = max(FlightSize * factor, 2 SMSS).
+//! Timeout: cwnd = 1 SMSS; a repeated timeout holds ssthresh. An undo puts the values back.
+//! Defaults: initial window and threshold come from the host's configuration.
+
+use super::{LossCause, Path};
+use crate::config::Config;
+use bentpipe_base::Size;
+
+/// cwnd, ssthresh and what is needed to undo a change.
+#[derive(Clone, Debug)]
+pub struct Window {
+    mss: u64,
+    cwnd: u64,
+    ssthresh: u64,
+    initial: u64,
+    /// Acknowledged bytes that have not yet made a whole window.
+    credit: u64,
+    before: (u64, u64),
+}
+
+impl Window {
+    /// The window of a new connection.
+    pub fn new(config: &Config, mss: Size) -> Self {
+        let cwnd = u64::from(config.initial_window) * mss.0;
+        let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |s| s.0.max(2 * mss.0));
+        Self { mss: mss.0, cwnd, ssthresh, initial: cwnd, credit: 0, before: (cwnd, ssthresh) }
+    }
+
+    /// Congestion window in bytes.
+    #[inline]
+    pub const fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+    /// Slow-start threshold in bytes; `u64::MAX` is unlimited.
+    #[inline]
+    pub const fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+    /// SMSS in bytes.
+    #[inline]
+    pub const fn mss(&self) -> u64 {
+        self.mss
+    }
+    /// The initial window in bytes.
+    pub const fn initial(&self) -> u64 {
+        self.initial
+    }
+    /// True while below the threshold.
+    #[inline]
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+    /// Sets the window, at least one segment.
+    pub fn set_cwnd(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.max(self.mss);
+    }
+    /// Sets the threshold, at least two segments.
+    pub fn set_ssthresh(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh.max(2 * self.mss);
+    }
+
+    /// Slow start: at most `limit` bytes per ACK (RFC 5681: one SMSS).
+    #[inline]
+    pub fn slow_start(&mut self, acked: Size, limit: u64) {
+        self.cwnd = self.cwnd.saturating_add(acked.0.min(limit));
+    }
+
+    /// Congestion avoidance: one SMSS for every window of ACKs.
+    #[inline]
+    pub fn avoid(&mut self, acked: Size) {
+        self.credit += acked.0.min(self.mss);
+        if self.credit >= self.cwnd {
+            self.credit -= self.cwnd;
+            self.cwnd += self.mss;
+        }
+    }
+
+    /// Answers a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh, or one segment after a timeout.
+    pub fn reduce(&mut self, path: &Path, cause: LossCause, factor: f64) {
+        self.credit = 0;
+        if cause != LossCause::RepeatedTimeout {
+            self.before = (self.cwnd, self.ssthresh);
+            self.set_ssthresh((path.flight.0 as f64 * factor) as u64);
+        }
+        self.cwnd = match cause {
+            LossCause::Fast | LossCause::Mark => self.ssthresh,
+            LossCause::Timeout | LossCause::RepeatedTimeout => self.mss,
+        };
+    }
+
+    /// Puts back what the last `reduce` took.
+    pub fn undo(&mut self) {
+        self.cwnd = self.cwnd.max(self.before.0);
+        self.ssthresh = self.ssthresh.max(self.before.1);
+    }
+
+    /// Comes down to `window` after an idle time, remembering three quarters of the old one (RFC 7661, section 4.4.3).
+    pub fn restart(&mut self, window: Size) {
+        if window.0 < self.cwnd {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+            self.set_cwnd(window.0);
+            self.credit = 0;
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! A TCP connection: coordinates only.
+//!
+//! Verbs of a driver: `segment` (one arrived), `timer` (a deadline passed), `transmit` (what may be sent now; call until `None`), `deadline` (when to call again).
+//! Verbs of an application: `write`, `close`, `readable`, `consume`, `abort`, `event`. No verb does I/O or reads a clock.
+//! The work is done elsewhere: `input.rs` (RFC 9293's segment processing), `acks.rs` (acknowledgments), `output.rs` (what to send next),
+//! `handshake.rs`, `receiver.rs`, `board.rs`, `recovery/`, `cc/`.
+//! Payload never passes through: a segment names a range of the stream, and who drives the connection copies the bytes.
+
+use crate::board::Scoreboard;
+use crate::cc::{self, CongestionControl, Path};
+use crate::config::{Config, Validation};
+use crate::delivery::DeliveryRate;
+use crate::limits::{Limit, LimitClock};
+use crate::options::Agreed;
+use crate::pacer::Pacer;
+use crate::receiver::Receiver;
+use crate::recovery::{Recovery, TailProbe};
+use crate::rtt::RttEstimator;
+use crate::state::{Chance, Event, State, Stats, Tuple};
+use crate::timers::{Timer, Timers};
+use crate::usage::Usage;
+use crate::window::ReceiveWindow;
+use bentpipe_base::{Cx, Duration, Instant, Pkt, Seq, Size};
+use std::sync::Arc;
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub(crate) config: Arc<Config>,
+    pub(crate) tuple: Tuple,
+    pub(crate) state: State,
+    pub(crate) agreed: Agreed,
+    pub(crate) iss: Seq,
+    /// Position after the last byte the application wrote.
+    pub(crate) written: u64,
+    /// The application closed: a FIN follows the last byte.
+    pub(crate) closing: bool,
+    /// Position after the last byte the peer's window allows.
+    pub(crate) peer_edge: u64,
+    /// Largest window the peer ever offered.
+    pub(crate) peer_window_max: u64,
+    /// Sequence and acknowledgment positions of the last window update (RFC 9293: SND.WL1, SND.WL2).
+    pub(crate) window_update: (u64, u64),
+    pub(crate) board: Scoreboard,
+    pub(crate) recovery: Recovery,
+    pub(crate) cc: Box<dyn CongestionControl>,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) rate: DeliveryRate,
+    pub(crate) usage: Usage,
+    pub(crate) pacer: Pacer,
+    pub(crate) timers: Timers,
+    pub(crate) tail_probe: TailProbe,
+    pub(crate) round: Round,
+    pub(crate) rcv: Receiver,
+    pub(crate) clock: TimestampClock,
+    pub(crate) ecn: EcnState,
+    pub(crate) send: SendFlags,
+    pub(crate) limits: LimitClock,
+    pub(crate) last_sent: Instant,
+    pub(crate) timeouts_in_a_row: u32,
+    pub(crate) persist_backoff: u32,
+    pub(crate) challenge: ChallengeLimit,
+    /// A RST or challenge that answers a segment, ready to go.
+    pub(crate) outgoing: Option<Pkt>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) stats: Stats,
+    pub(crate) chance: Chance,
+}
+
+/// Round trips, counted by what is sent and acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Round {
+    pub(crate) number: u64,
+    /// The round ends when this is acknowledged.
+    pub(crate) end: u64,
+}
+
+/// Timestamps (RFC 7323).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TimestampClock {
+    /// TS.Recent and when it was set.
+    pub(crate) recent: u32,
+    pub(crate) recent_at: Instant,
+    /// Last.ACK.sent.
+    pub(crate) last_ack_sent: u64,
+}
+
+/// ECN (RFC 3168).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EcnState {
+    /// A CE mark arrived and no CWR since: acknowledgments carry ECE.
+    pub(crate) echo: bool,
+    /// The next new data segment carries CWR.
+    pub(crate) send_cwr: bool,
+    /// One reduction per window: until this is acknowledged.
+    pub(crate) reduced_until: u64,
+}
+
+/// One-off wishes to send.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SendFlags {
+    /// A zero-window probe is due.
+    pub(crate) persist: bool,
+    /// A tail loss probe is due.
+    pub(crate) tail_probe: bool,
+    /// A RST is due.
+    pub(crate) reset: bool,
+    /// Our SYN goes out again, now with an ACK (simultaneous open).
+    pub(crate) syn: bool,
+    /// Sender jitter: an opportunity is open, or waited for.
+    pub(crate) opportunity: Opportunity,
+}
+
+/// Sender jitter's state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Opportunity {
+    #[default]
+    Closed,
+    Waiting,
+    Open,
+}
+
+/// RFC 5961, section 7: challenge ACKs are limited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChallengeLimit {
+    pub(crate) since: Instant,
+    pub(crate) sent: u32,
+}
+
+impl Connection {
+    /// Active open: the SYN goes out with the next `transmit`.
+    pub fn connect(cx: &Cx<'_>, tuple: Tuple, config: Arc<Config>, chance: Chance) -> Self {
+        Self::new(cx.now, tuple, config, chance, State::SynSent)
+    }
+
+    pub(crate) fn new(now: Instant, tuple: Tuple, config: Arc<Config>, chance: Chance, state: State) -> Self {
+        let agreed = Agreed::none(&config);
+        let mss = Size(u64::from(agreed.mss));
+        let window = ReceiveWindow::new(config.receive_buffer, 0);
+        Self {
+            tuple,
+            state,
+            agreed,
+            iss: chance.isn,
+            written: 1,
+            closing: false,
+            peer_edge: 1,
+            peer_window_max: 0,
+            window_update: (0, 0),
+            board: Scoreboard::default(),
+            recovery: Recovery::new(config.scheme.recovery, false, config.limited_transmit),
+            cc: cc::build(&config, mss),
+            rtt: RttEstimator::new(config.rto),
+            rate: DeliveryRate::default(),
+            usage: Usage::default(),
+            pacer: Pacer::default(),
+            timers: Timers::default(),
+            tail_probe: TailProbe::default(),
+            round: Round::default(),
+            rcv: Receiver::new(Seq(0), window, config.delayed_ack),
+            clock: TimestampClock::default(),
+            ecn: EcnState::default(),
+            send: SendFlags::default(),
+            limits: LimitClock::new(now),
+            last_sent: now,
+            timeouts_in_a_row: 0,
+            persist_backoff: 0,
+            challenge: ChallengeLimit::default(),
+            outgoing: None,
+            events: Vec::new(),
+            stats: Stats::default(),
+            chance,
+            config,
+        }
+    }
+
+    /// Hands over `bytes` of the application's stream; returns how many the send buffer took.
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        if self.closing || matches!(self.state, State::Closed | State::TimeWait) {
+            return 0;
+        }
+        let taken = bytes.min(self.send_room());
+        self.written += taken;
+        taken
+    }
+
+    /// Bytes the send buffer would take now.
+    #[inline]
+    pub fn send_room(&self) -> u64 {
+        let held = self.written - self.board.una().max(1);
+        self.config.send_buffer.map_or(u64::MAX / 4 - self.written, |b| b.0.saturating_sub(held))
+    }
+
+    /// Closes our direction: a FIN follows what was written. The peer may go on sending.
+    pub fn close(&mut self) {
+        if self.closing {
+            return;
+        }
+        self.closing = true;
+        match self.state {
+            State::Established | State::SynReceived => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            State::SynSent => self.enter_closed(),
+            _ => {}
+        }
+    }
+
+    /// Ends the connection with a RST.
+    pub fn abort(&mut self) {
+        if self.state != State::Closed {
+            self.send.reset = self.state != State::SynSent && self.state != State::TimeWait;
+            self.enter_closed();
+        }
+    }
+
+    /// In-order bytes the application can read.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.rcv.readable()
+    }
+
+    /// The application read `bytes`: the window opens.
+    #[inline]
+    pub fn consume(&mut self, now: Instant, bytes: u64) {
+        if self.rcv.consume(now, bytes, self.rtt.srtt()) && self.state.synchronised() {
+            self.rcv.ack_now();
+        }
+    }
+
+    /// News for the application, oldest first.
+    #[inline]
+    pub fn event(&mut self) -> Option<Event> {
+        if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
+    }
+
+    /// When `timer` must be called next; [`Instant::NEVER`] when only the peer or the application can cause something.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.timers.earliest()
+    }
+
+    /// The same with its reason, for people.
+    pub fn next_timer(&self) -> Option<(Instant, Timer)> {
+        self.timers.next()
+    }
+
+    /// Handles every deadline that has passed. An early call does nothing.
+    pub fn timer(&mut self, cx: &mut Cx<'_>) {
+        while let Some(timer) = self.timers.take_due(cx.now) {
+            match timer {
+                Timer::Retransmit => self.on_retransmit_timer(cx),
+                Timer::Persist => {
+                    self.persist_backoff += 1;
+                    self.send.persist = true;
+                }
+                Timer::DelayedAck => self.rcv.ack_now(),
+                Timer::Pace => {}
+                Timer::Opportunity => self.send.opportunity = Opportunity::Open,
+                Timer::Reorder => self.on_reorder_timer(cx),
+                Timer::TailProbe => self.send.tail_probe = !self.board.is_empty(),
+                Timer::TimeWait => {
+                    self.events.push(Event::Closed);
+                    self.enter_closed();
+                }
+            }
+        }
+    }
+
+    pub(crate) fn enter_closed(&mut self) {
+        self.state = State::Closed;
+        self.timers.stop_all();
+    }
+
+    /// What the connection knows of the path.
+    #[inline]
+    pub(crate) fn path(&self) -> Path {
+        Path {
+            mss: Size(u64::from(self.agreed.mss)),
+            in_flight: Size(self.recovery.in_flight(&self.board)),
+            flight: Size(self.recovery.flight(&self.board)),
+            peer_window: Size(self.peer_edge.saturating_sub(self.board.una())),
+            srtt: self.rtt.srtt(),
+            rtt_min: self.rtt.min().unwrap_or_default(),
+            round: self.round.number,
+            una: self.board.una(),
+            next: self.board.next(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn mss(&self) -> u64 {
+        u64::from(self.agreed.mss)
+    }
+
+    /// Growth is allowed only while the congestion window is what limits the sender.
+    pub(crate) fn growth_limit(&mut self, now: Instant) -> Limit {
+        let cwnd = self.cc.plan(&self.path()).window.0;
+        let slow_start = self.cc.ssthresh().is_none_or(|s| cwnd < s.0);
+        let used = self.usage.cwnd_limited(cwnd, slow_start);
+        let validated =
+            self.config.validation != Validation::Validate || self.usage.validated(now, cwnd);
+        match self.limits.current() {
+            _ if used && validated => Limit::CongestionWindow,
+            Limit::CongestionWindow => Limit::Application,
+            other => other,
+        }
+    }
+
+    /// The state (RFC 9293, figure 5).
+    pub const fn state(&self) -> State {
+        self.state
+    }
+    /// The two ends.
+    pub const fn tuple(&self) -> Tuple {
+        self.tuple
+    }
+    /// Options in force.
+    pub const fn agreed(&self) -> &Agreed {
+        &self.agreed
+    }
+    /// Counters.
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+    /// Time under each limit up to `now`, in the order of [`Limit::ALL`].
+    pub fn limited_by(&self, now: Instant) -> [Duration; 7] {
+        self.limits.spent(now)
+    }
+    /// In-order bytes that ever arrived from the peer.
+    #[inline]
+    pub fn received(&self) -> u64 {
+        self.rcv.received()
+    }
+    /// True once the peer's FIN and everything before it has arrived.
+    pub fn peer_closed(&self) -> bool {
+        self.rcv.fin_reached()
+    }
+    /// Bytes written and not yet acknowledged.
+    #[inline]
+    pub fn unacknowledged(&self) -> u64 {
+        self.written.saturating_sub(self.board.una().max(1))
+    }
+    /// The congestion window now planned, in bytes.
+    pub fn cwnd(&self) -> Size {
+        self.cc.plan(&self.path()).window
+    }
+    /// Round-trip time estimates.
+    pub const fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+    /// What limits the sender now.
+    pub const fn limit(&self) -> Limit {
+        self.limits.current()
+    }
+    /// The receiving half.
+    pub const fn receiver(&self) -> &Receiver {
+        &self.rcv
+    }
+    /// The scoreboard.
+    pub const fn scoreboard(&self) -> &Scoreboard {
+        &self.board
+    }
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+}

@@ -1,0 +1,111 @@
+//! Delivery rate samples.
+//!
+//! Source: draft-ietf-ccwg-bbr, section 4.1 (delivery rate estimation). Each segment remembers how much had been delivered, and when, as
+//! it was sent; its acknowledgment gives a rate over the longer of the send and the ACK interval. Samples taken
+//! while the application limited the sender are marked.
+
+use bentpipe_base::{Duration, Instant, Rate, Size};
+
+/// A rate at which the path delivered data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered over the interval.
+    pub delivered: Size,
+    /// The interval.
+    pub interval: Duration,
+    /// True when the application, not the path, set the pace.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// The rate, rounded down; `None` below 1 bit/s.
+    pub fn rate(&self) -> Option<Rate> {
+        let bps = u128::from(self.delivered.0) * 8_000_000_000 / u128::from(self.interval.0.max(1));
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a segment remembers from when it was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Snapshot {
+    /// Bytes delivered until then.
+    pub delivered: u64,
+    /// When the last of them were delivered.
+    pub delivered_at: Instant,
+    /// When the first segment of the current flight was sent.
+    pub first_sent: Instant,
+    /// The application had nothing more to send.
+    pub app_limited: bool,
+}
+
+/// Connection-wide state of the estimator.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryRate {
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent: Instant,
+    /// Samples are application-limited until `delivered` passes this.
+    app_limited_until: u64,
+    /// The best segment of this ACK: the one sent last.
+    prior: Option<(Snapshot, Instant)>,
+}
+
+impl DeliveryRate {
+    /// Bytes delivered so far.
+    #[inline]
+    pub const fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Called for each segment sent at `now`; `idle` when nothing was in flight before it.
+    #[inline]
+    pub const fn on_sent(&mut self, now: Instant, idle: bool) -> Snapshot {
+        if idle {
+            self.first_sent = now;
+            self.delivered_at = now;
+        }
+        Snapshot {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            app_limited: self.app_limited_until > 0,
+        }
+    }
+
+    /// Says that the application left the pipe unfilled with `in_flight` bytes in it.
+    #[inline]
+    pub const fn app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = self.delivered + in_flight;
+        if self.app_limited_until == 0 {
+            self.app_limited_until = 1;
+        }
+    }
+
+    /// Called for each segment newly delivered.
+    #[inline]
+    pub fn on_delivered(&mut self, now: Instant, len: u64, sent_at: Instant, snap: Snapshot) {
+        self.delivered += len;
+        self.delivered_at = now;
+        if self.prior.is_none_or(|(best, _)| snap.delivered >= best.delivered) {
+            self.prior = Some((snap, sent_at));
+            self.first_sent = sent_at;
+        }
+    }
+
+    /// The sample of the ACK whose segments were reported since the last call. `min_rtt` guards against compressed ACKs.
+    #[inline]
+    pub fn sample(&mut self, min_rtt: Duration) -> Option<RateSample> {
+        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        let (snap, sent_at) = self.prior.take()?;
+        let send = sent_at.since(snap.first_sent);
+        let ack = self.delivered_at.since(snap.delivered_at);
+        let interval = send.max(ack);
+        if interval < min_rtt || interval.is_zero() {
+            return None;
+        }
+        let delivered = Size(self.delivered - snap.delivered);
+        Some(RateSample { delivered, interval, app_limited: snap.app_limited })
+    }
+}

@@ -1,0 +1,174 @@
+//! Opening a connection.
+//!
+//! Source: RFC 9293, sections 3.5 and 3.10.7.3. A passive open has two phases, so that a proxy can ask the other side before it answers: an [`Offer`] holds
+//! the peer's SYN until it is completed (SYN/ACK goes out) or refused (RST goes out). Simultaneous open needs no code of its own beyond
+//! answering a SYN in SYN-SENT.
+
+use crate::cc;
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::options::Agreed;
+use crate::receiver::Receiver;
+use crate::recovery::Recovery;
+use crate::state::{Chance, Event, State, Tuple};
+use crate::window::ReceiveWindow;
+use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Size, TcpHeader};
+use std::sync::Arc;
+
+/// A peer's SYN that waits for a decision.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    tuple: Tuple,
+    syn: TcpHeader,
+    config: Arc<Config>,
+}
+
+impl Offer {
+    /// Takes a SYN; `None` if the segment is not one (RFC 9293, section 3.10.7.2).
+    pub fn new(syn: &Packet, config: Arc<Config>) -> Option<Self> {
+        let flags = syn.tcp.flags;
+        if !flags.has(Flags::SYN) || flags.has(Flags::ACK) || flags.has(Flags::RST) || flags.has(Flags::FIN) {
+            return None;
+        }
+        let tuple = Tuple { local: (syn.dst, syn.dport), remote: (syn.src, syn.sport) };
+        Some(Self { tuple, syn: syn.tcp, config })
+    }
+
+    /// Who asks.
+    pub const fn tuple(&self) -> Tuple {
+        self.tuple
+    }
+
+    /// The SYN's header.
+    pub const fn syn(&self) -> &TcpHeader {
+        &self.syn
+    }
+
+    /// Accepts: the SYN/ACK goes out with the next `transmit`.
+    pub fn complete(self, cx: &Cx<'_>, chance: Chance) -> Connection {
+        let mut c = Connection::new(cx.now, self.tuple, self.config, chance, State::SynReceived);
+        c.take_syn(cx.now, &self.syn);
+        c
+    }
+
+    /// Refuses: the RST to send.
+    pub fn refuse(self, cx: &mut Cx<'_>) -> Pkt {
+        let mut rst = cx.packet();
+        address(&mut rst, self.tuple);
+        rst.tcp.flags = Flags::RST.with(Flags::ACK);
+        rst.tcp.ack = self.syn.seq.at(1);
+        rst.seal();
+        rst
+    }
+}
+
+/// The RST that answers a segment for which there is no connection (RFC 9293, section 3.10.7.1); `None` for a RST.
+pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
+    if segment.tcp.flags.has(Flags::RST) {
+        return None;
+    }
+    let mut rst = cx.packet();
+    address(&mut rst, Tuple { local: (segment.dst, segment.dport), remote: (segment.src, segment.sport) });
+    if segment.tcp.flags.has(Flags::ACK) {
+        rst.tcp.flags = Flags::RST;
+        rst.tcp.seq = segment.tcp.ack;
+    } else {
+        rst.tcp.flags = Flags::RST.with(Flags::ACK);
+        rst.tcp.ack = segment.tcp.seq.at(segment.seq_len());
+    }
+    rst.seal();
+    Some(rst)
+}
+
+/// Fills in addresses, ports and the hop limit.
+pub(crate) const fn address(packet: &mut Packet, tuple: Tuple) {
+    packet.src = tuple.local.0;
+    packet.sport = tuple.local.1;
+    packet.dst = tuple.remote.0;
+    packet.dport = tuple.remote.1;
+    packet.hops = 64;
+}
+
+impl Connection {
+    /// Takes the peer's SYN: options, initial sequence number, first window.
+    pub(crate) fn take_syn(&mut self, now: Instant, syn: &TcpHeader) {
+        self.agreed = Agreed::from_syn(&self.config, syn);
+        let window = ReceiveWindow::new(self.config.receive_buffer, self.agreed.receive_scale);
+        self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
+        let scheme = self.config.scheme;
+        self.recovery = Recovery::new(scheme.recovery, self.agreed.sack, self.config.limited_transmit);
+        self.cc = cc::build(&self.config, Size(u64::from(self.agreed.mss)));
+        if let Some(ts) = syn.timestamps
+            && self.agreed.timestamps
+        {
+            self.clock.recent = ts.value;
+            self.clock.recent_at = now;
+        }
+        // RFC 7323, section 2.2: the window of a SYN is never scaled
+        self.peer_edge = self.board.una().max(1) + u64::from(syn.window);
+        self.peer_window_max = u64::from(syn.window);
+        self.window_update = (0, self.board.una());
+        self.clock.last_ack_sent = 1;
+    }
+
+    /// SYN-SENT (RFC 9293, section 3.10.7.3).
+    pub(crate) fn syn_sent(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
+        let h = &segment.tcp;
+        let ack_ok = h.flags.has(Flags::ACK) && h.ack == self.iss.at(1) && self.board.next() >= 1;
+        if h.flags.has(Flags::ACK) && !ack_ok {
+            if !h.flags.has(Flags::RST)
+                && let Some(rst) = reset_for(cx, segment)
+            {
+                self.outgoing = Some(rst);
+            }
+            return;
+        }
+        if h.flags.has(Flags::RST) {
+            if ack_ok {
+                self.events.push(Event::Reset); // refused
+                self.enter_closed();
+            }
+            return;
+        }
+        if !h.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_syn(cx.now, h);
+        self.rcv.ack_now();
+        if ack_ok {
+            self.acknowledge_syn(cx);
+            self.established(cx.now);
+        } else {
+            // simultaneous open: our SYN goes out again, now with an ACK
+            self.state = State::SynReceived;
+            self.send.syn = true;
+        }
+    }
+
+    /// Our SYN was acknowledged: the first RTT sample, unless it was resent (Karn).
+    pub(crate) fn acknowledge_syn(&mut self, cx: &Cx<'_>) {
+        let mut digest = crate::board::Digest::default();
+        self.board.acknowledge(1, cx.now, &mut self.rate, &mut digest);
+        if let Some(sent_at) = digest.rtt_from {
+            let rtt = cx.now.since(sent_at);
+            self.rtt.sample(cx.now, rtt, 1);
+            self.stats.rtt.record(rtt);
+        }
+        self.timeouts_in_a_row = 0;
+        self.rtt.reset_backoff();
+        self.timers.stop(crate::timers::Timer::Retransmit);
+        self.recovery = Recovery::new(self.config.scheme.recovery, self.agreed.sack, self.config.limited_transmit);
+        self.peer_edge = self.peer_edge.max(1);
+        self.round.end = 1;
+    }
+
+    pub(crate) fn established(&mut self, now: Instant) {
+        self.state = match self.state {
+            State::FinWait1 => State::FinWait1, // closed by the application while still opening
+            _ if self.closing => State::FinWait1,
+            _ => State::Established,
+        };
+        self.stats.established_at.get_or_insert(now);
+        self.events.push(Event::Established);
+    }
+}

@@ -1,0 +1,205 @@
+//! A segment arrives.
+//!
+//! Source: RFC 9293, section 3.10.7.4, in its order: acceptability (and PAWS, RFC 7323, section 5), RST, SYN, ACK, text, FIN. RST and SYN in the
+//! window but not exactly expected draw a challenge ACK (RFC 5961, sections 3 to 5).
+
+use crate::connection::Connection;
+use crate::receiver::Taken;
+use crate::state::{Event, State};
+use crate::timers::Timer;
+use bentpipe_base::{Cx, Duration, Ecn, Flags, Packet, Timestamps};
+
+/// RFC 5961, section 7: challenge ACKs per interval.
+const CHALLENGES: u32 = 10;
+const CHALLENGE_INTERVAL: Duration = Duration::from_secs(5);
+/// RFC 7323, section 5.5: TS.Recent is not trusted after 24 days without a segment.
+const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3600);
+
+/// What the header says once it was found acceptable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Positions {
+    /// Stream position of the first byte.
+    pub(crate) left: u64,
+    /// Position after the last byte of text.
+    pub(crate) right: u64,
+}
+
+impl Connection {
+    /// Takes one segment that is addressed to this connection.
+    #[inline]
+    pub fn segment(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.syn_sent(cx, segment),
+            _ => self.synchronised(cx, segment),
+        }
+    }
+
+    fn synchronised(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
+        let h = &segment.tcp;
+        let Some(at) = self.acceptable(cx, segment) else { return };
+        if h.flags.has(Flags::RST) {
+            self.reset_received(cx, at.left);
+            return;
+        }
+        if h.flags.has(Flags::SYN) {
+            self.syn_received_again(cx, segment);
+            return;
+        }
+        if !h.flags.has(Flags::ACK) {
+            return;
+        }
+        self.take_timestamp(cx, segment, at.left);
+        if !self.acknowledgment(cx, segment, at) {
+            return;
+        }
+        if segment.seq_len() > 0 {
+            self.text(cx, segment, at);
+        }
+    }
+
+    /// First check: sequence number and PAWS. An unacceptable segment is answered with an ACK and dropped.
+    fn acceptable(&mut self, cx: &mut Cx<'_>, segment: &Packet) -> Option<Positions> {
+        let h = &segment.tcp;
+        let len = segment.seq_len();
+        let position = self.rcv.position(h.seq);
+        if let (Some(ts), true) = (h.timestamps, self.agreed.timestamps)
+            && !h.flags.has(Flags::RST)
+            && self.paws_rejects(cx, ts)
+        {
+            self.rcv.ack_now();
+            return None;
+        }
+        match position {
+            Some(left) if self.rcv.acceptable(left, len) => {
+                Some(Positions { left, right: left + u64::from(segment.body.len) })
+            }
+            _ => {
+                if !h.flags.has(Flags::RST) {
+                    self.unacceptable(cx, segment, position);
+                }
+                None
+            }
+        }
+    }
+
+    /// An old duplicate, a keep-alive or a zero-window probe: tell the peer where we are.
+    fn unacceptable(&mut self, cx: &mut Cx<'_>, segment: &Packet, position: Option<u64>) {
+        if self.state == State::TimeWait && segment.tcp.flags.has(Flags::FIN) {
+            self.timers.set(Timer::TimeWait, cx.now + self.config.time_wait);
+        }
+        // its text is all old: report it (RFC 2883)
+        if let (Some(left), true) = (position, segment.body.len > 0)
+            && left + u64::from(segment.body.len) <= self.rcv.next()
+        {
+            let right = left + u64::from(segment.body.len);
+            self.rcv.text(cx.now, left, right, false);
+        }
+        // a zero-window probe still carries a valid acknowledgment (RFC 9293, section 3.10.7.4)
+        if segment.tcp.flags.has(Flags::ACK) && !segment.tcp.flags.has(Flags::SYN) && self.rcv.room() == 0 {
+            let left = position.unwrap_or_default();
+            self.acknowledgment(cx, segment, Positions { left, right: left });
+        }
+        self.rcv.ack_now();
+    }
+
+    fn paws_rejects(&self, cx: &Cx<'_>, ts: Timestamps) -> bool {
+        let older = (ts.value.wrapping_sub(self.clock.recent) as i32) < 0;
+        older && cx.now.since(self.clock.recent_at) < PAWS_IDLE
+    }
+
+    /// RFC 7323, section 4.3: TS.Recent follows segments at or below Last.ACK.sent.
+    fn take_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, left: u64) {
+        if let (Some(ts), true) = (segment.tcp.timestamps, self.agreed.timestamps)
+            && left <= self.clock.last_ack_sent
+        {
+            self.clock.recent = ts.value;
+            self.clock.recent_at = cx.now;
+        }
+    }
+
+    /// RFC 5961, section 3.2: only an exactly expected RST resets.
+    fn reset_received(&mut self, cx: &Cx<'_>, left: u64) {
+        if left == self.rcv.next() {
+            self.events.push(Event::Reset);
+            self.limits.stop(cx.now);
+            self.enter_closed();
+        } else {
+            self.challenge_ack(cx);
+        }
+    }
+
+    /// RFC 5961, section 4.2; in SYN-RECEIVED it is the peer's SYN again, or one that crossed ours.
+    fn syn_received_again(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
+        let crossing = self.state == State::SynReceived
+            && segment.tcp.flags.has(Flags::ACK)
+            && segment.tcp.ack == self.iss.at(1);
+        if crossing {
+            self.acknowledge_syn(cx);
+            self.established(cx.now);
+            self.rcv.ack_now();
+        } else {
+            self.challenge_ack(cx);
+        }
+    }
+
+    pub(crate) fn challenge_ack(&mut self, cx: &Cx<'_>) {
+        if cx.now.since(self.challenge.since) >= CHALLENGE_INTERVAL {
+            self.challenge.since = cx.now;
+            self.challenge.sent = 0;
+        }
+        if self.challenge.sent < CHALLENGES {
+            self.challenge.sent += 1;
+            self.rcv.ack_now();
+        }
+    }
+
+    /// Seventh and eighth check: text and FIN.
+    fn text(&mut self, cx: &Cx<'_>, segment: &Packet, at: Positions) {
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            return;
+        }
+        self.congestion_experienced(segment);
+        let was_closed = self.rcv.fin_reached();
+        let fin = segment.tcp.flags.has(Flags::FIN);
+        if let Taken::InOrder(_) = self.rcv.text(cx.now, at.left, at.right, fin)
+            && self.rcv.fin_reached()
+            && !was_closed
+        {
+            self.events.push(Event::PeerClosed);
+            self.fin_received(cx);
+        }
+    }
+
+    /// RFC 3168, section 6.1.3: CE is echoed until the sender says CWR.
+    fn congestion_experienced(&mut self, segment: &Packet) {
+        if !self.agreed.ecn {
+            return;
+        }
+        if segment.tcp.flags.has(Flags::CWR) {
+            self.ecn.echo = false;
+        }
+        if segment.ecn == Ecn::Ce {
+            self.ecn.echo = true;
+            self.rcv.ack_now();
+        }
+    }
+
+    fn fin_received(&mut self, cx: &Cx<'_>) {
+        self.state = match self.state {
+            State::Established => State::CloseWait,
+            State::FinWait1 => State::Closing,
+            State::FinWait2 => {
+                self.time_wait(cx);
+                State::TimeWait
+            }
+            other => other,
+        };
+    }
+
+    pub(crate) fn time_wait(&mut self, cx: &Cx<'_>) {
+        self.timers.stop_all();
+        self.timers.set(Timer::TimeWait, cx.now + self.config.time_wait);
+        self.state = State::TimeWait;
+    }
+}

@@ -1,0 +1,101 @@
+//! What limits a flow, as shares of its time.
+//!
+//! At every moment exactly one cause keeps the sender from sending more; the clock adds up how long each did.
+
+use bentpipe_base::{Duration, Instant};
+
+/// What keeps a sender from sending more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// The connection is not open yet.
+    Handshake,
+    /// The application has no more data.
+    Application,
+    /// The application has more, but the send buffer is full of unacknowledged data.
+    SendBuffer,
+    /// The peer's window.
+    ReceiverWindow,
+    /// The congestion window.
+    CongestionWindow,
+    /// The pacer or sender jitter.
+    Pacing,
+    /// Losses are being repaired.
+    Recovery,
+}
+
+impl Limit {
+    /// All causes in the order of reports.
+    pub const ALL: [Self; 7] = [
+        Self::Handshake,
+        Self::Application,
+        Self::SendBuffer,
+        Self::ReceiverWindow,
+        Self::CongestionWindow,
+        Self::Pacing,
+        Self::Recovery,
+    ];
+
+    /// The key used in reports.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::Application => "application",
+            Self::SendBuffer => "send_buffer",
+            Self::ReceiverWindow => "receiver_window",
+            Self::CongestionWindow => "congestion_window",
+            Self::Pacing => "pacing",
+            Self::Recovery => "recovery",
+        }
+    }
+}
+
+/// Adds up the time spent under each limit.
+#[derive(Clone, Debug)]
+pub struct LimitClock {
+    current: Limit,
+    since: Instant,
+    spent: [Duration; 7],
+    stopped: bool,
+}
+
+impl LimitClock {
+    /// Starts under [`Limit::Handshake`].
+    pub const fn new(now: Instant) -> Self {
+        Self { current: Limit::Handshake, since: now, spent: [Duration::ZERO; 7], stopped: false }
+    }
+
+    /// The limit now in force.
+    #[inline]
+    pub const fn current(&self) -> Limit {
+        self.current
+    }
+
+    /// Says which limit is in force from `now` on.
+    #[inline]
+    pub fn set(&mut self, now: Instant, limit: Limit) {
+        if limit != self.current {
+            self.close(now);
+            self.current = limit;
+        }
+    }
+
+    /// The flow has finished: time stops counting.
+    pub fn stop(&mut self, now: Instant) {
+        self.close(now);
+        self.stopped = true;
+    }
+
+    fn close(&mut self, now: Instant) {
+        if !self.stopped {
+            self.spent[self.current as usize] += now.since(self.since);
+            self.since = now;
+        }
+    }
+
+    /// Time under each limit up to `now`.
+    pub fn spent(&self, now: Instant) -> [Duration; 7] {
+        let mut clock = self.clone();
+        clock.close(now);
+        clock.spent
+    }
+}

@@ -1,0 +1,88 @@
+//! What the two SYNs agreed on.
+//!
+//! Sources: RFC 7323, sections 2 and 3 (both SYNs must carry window scale, respectively timestamps), RFC 2018, section 2, RFC 9293, section 3.7.1
+//! (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1 (ECN).
+
+use crate::config::Config;
+use bentpipe_base::{Flags, TcpHeader, Timestamps};
+
+/// Segment size to assume when the peer's SYN had no MSS option.
+const DEFAULT_MSS: u16 = 536;
+/// Bytes of the timestamps option with its padding.
+const TIMESTAMPS_LEN: u16 = 12;
+
+/// Options in force on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// Largest payload we may send: the MSS less the options on every segment.
+    pub mss: u16,
+    /// Both ends scale windows.
+    pub scaling: bool,
+    /// Shift of the windows the peer sends, if windows are scaled.
+    pub send_scale: u8,
+    /// Shift of the windows we send.
+    pub receive_scale: u8,
+    /// Both ends understand SACK.
+    pub sack: bool,
+    /// Both ends send timestamps.
+    pub timestamps: bool,
+    /// Both ends understand ECN.
+    pub ecn: bool,
+}
+
+impl Agreed {
+    /// Before the peer's SYN is known.
+    pub const fn none(config: &Config) -> Self {
+        Self {
+            mss: config.mss,
+            scaling: false,
+            send_scale: 0,
+            receive_scale: 0,
+            sack: false,
+            timestamps: false,
+            ecn: false,
+        }
+    }
+
+    /// From our configuration and the peer's SYN.
+    pub fn from_syn(config: &Config, syn: &TcpHeader) -> Self {
+        let scale = config.options.window_scale && syn.window_scale.is_some();
+        let ecn_syn = if syn.flags.has(Flags::ACK) {
+            syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
+        } else {
+            syn.flags.has(Flags::ECE.with(Flags::CWR))
+        };
+        let timestamps = config.options.timestamps && syn.timestamps.is_some();
+        // RFC 6691, section 2: the option does not count header options, so the sender takes them off
+        let options = if timestamps { TIMESTAMPS_LEN } else { 0 };
+        let mss = config.mss.min(syn.mss.unwrap_or(DEFAULT_MSS));
+        Self {
+            mss: mss.saturating_sub(options).max(1),
+            scaling: scale,
+            // RFC 7323, section 2.3: a shift above 14 counts as 14
+            send_scale: if scale { syn.window_scale.map_or(0, |s| s.min(14)) } else { 0 },
+            receive_scale: if scale { scale_for(config) } else { 0 },
+            sack: config.options.sack && syn.sack_permitted,
+            timestamps,
+            ecn: config.ecn && ecn_syn,
+        }
+    }
+}
+
+/// The smallest shift whose range holds the largest window we can ever advertise.
+pub fn scale_for(config: &Config) -> u8 {
+    let max = config.receive_buffer.max().0;
+    (0..14).find(|s| max <= u64::from(u16::MAX) << s).unwrap_or(14)
+}
+
+/// The options of our SYN, or of our SYN/ACK once `agreed` is known: an answer carries only what the peer offered.
+pub fn syn_options(config: &Config, agreed: Option<&Agreed>) -> TcpHeader {
+    let both = |ours: bool, agreed_on: fn(&Agreed) -> bool| ours && agreed.is_none_or(agreed_on);
+    TcpHeader {
+        mss: config.options.mss.then_some(config.mss),
+        window_scale: both(config.options.window_scale, |a| a.scaling).then(|| scale_for(config)),
+        sack_permitted: both(config.options.sack, |a| a.sack),
+        timestamps: both(config.options.timestamps, |a| a.timestamps).then(Timestamps::default),
+        ..TcpHeader::default()
+    }
+}

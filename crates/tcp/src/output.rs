@@ -1,0 +1,429 @@
+//! What may be sent now, and if nothing, what keeps us.
+//!
+//! One function, `choose`, answers both, so that deadlines and sending can never disagree.
+//! Order: a segment that recovery forces; lost segments; new data; speculative retransmissions (RFC 6675, NextSeg 3 and 4).
+//! Sources: RFC 9293, section 3.8.6 (windows, silly-window avoidance, zero-window probes), RFC 1122, section 4.2.3.4 (Nagle), RFC 3042 (limited transmit),
+//! RFC 3168, section 6.1 (marking), RFC 8985, section 7 (tail loss probe).
+
+use crate::cc::{Episode, Path, Plan, SentSegment};
+use crate::config::JitterKind;
+use crate::connection::{Connection, Opportunity};
+use crate::handshake::address;
+use crate::limits::Limit;
+use crate::options::syn_options;
+use crate::receiver::AckDue;
+use crate::scheme::Detection;
+use crate::state::State;
+use crate::timers::Timer;
+use bentpipe_base::{Body, Cx, Ecn, Flags, Instant, Pkt, Rate, Size, Timestamps};
+
+/// Answer of `choose`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    /// Send segment `i` of the scoreboard again.
+    Resend(usize),
+    /// Send new sequence space up to `end`.
+    New { end: u64, limited: bool },
+    /// Nothing; this is why.
+    Hold(Limit),
+}
+
+/// Pacing gain over window/SRTT for schemes that name no pace (as Linux: 2 in slow start, 1.2 later).
+const PACE_GAIN: (f64, f64) = (2.0, 1.2);
+
+impl Connection {
+    /// The next segment to send, if any. Call until `None`.
+    #[inline]
+    pub fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        if let Some(packet) = self.outgoing.take() {
+            return Some(packet);
+        }
+        match self.state {
+            State::Closed => return self.transmit_reset(cx),
+            State::SynSent | State::SynReceived => return self.transmit_syn(cx),
+            _ => {}
+        }
+        if self.state.may_send() || !self.board.is_empty() {
+            if let Some(packet) = self.transmit_probe(cx) {
+                return Some(packet);
+            }
+            match self.choose(cx) {
+                Choice::Resend(i) => return Some(self.resend(cx, i)),
+                Choice::New { end, limited } => return Some(self.send_new(cx, end, limited)),
+                Choice::Hold(limit) => self.hold(cx.now, limit),
+            }
+        }
+        self.transmit_ack(cx)
+    }
+
+    fn choose(&mut self, cx: &mut Cx<'_>) -> Choice {
+        if let Some(i) = self.recovery.forced(&self.board) {
+            return Choice::Resend(i);
+        }
+        let path = self.path();
+        let plan = self.cc.plan(&path);
+        let window = self.recovery.window(plan.window.0);
+        let in_flight = path.in_flight.0;
+        let repairing = self.recovery.episode() != Episode::Open;
+        if self.recovery.prefers_new()
+            && let new @ Choice::New { .. } = self.choose_new(cx, &path, &plan, window)
+        {
+            return new;
+        }
+        if let Some(i) = self.board.next_lost() {
+            let len = self.board.get(i).map_or(0, |s| s.end - self.board.start_of(i));
+            if in_flight > 0 && in_flight + len > window {
+                return Choice::Hold(Limit::Recovery);
+            }
+            return match self.paced(cx.now, &plan, &path) {
+                Some(at) => self.wait(Timer::Pace, at, Limit::Pacing),
+                None => Choice::Resend(i),
+            };
+        }
+        match self.choose_new(cx, &path, &plan, window) {
+            Choice::Hold(why) if repairing => match self.speculate(why, in_flight, window) {
+                Some(i) => Choice::Resend(i),
+                None => Choice::Hold(if why == Limit::Pacing { why } else { Limit::Recovery }),
+            },
+            other => other,
+        }
+    }
+
+    /// NextSeg (3) and (4): only when new data is not to be had.
+    fn speculate(&mut self, why: Limit, in_flight: u64, window: u64) -> Option<usize> {
+        if why == Limit::CongestionWindow || in_flight + self.mss() > window {
+            return None;
+        }
+        self.recovery.speculative(&self.board)
+    }
+
+    /// May new data go?
+    fn choose_new(&mut self, cx: &mut Cx<'_>, path: &Path, plan: &Plan, window: u64) -> Choice {
+        let next = self.board.next();
+        let data_end = self.written;
+        let fin_unsent = self.closing && next <= data_end;
+        if next >= data_end && !fin_unsent {
+            return Choice::Hold(self.idle_limit());
+        }
+        let mss = self.mss();
+        let mut end = data_end.min(next + mss);
+        let room = self.peer_edge.saturating_sub(next);
+        let in_flight = path.in_flight.0;
+        if end - next > room {
+            if room == 0 || !self.worth_sending(room) {
+                return Choice::Hold(Limit::ReceiverWindow);
+            }
+            end = next + room;
+        }
+        let len = end - next;
+        let mut limited = false;
+        if in_flight + len > window {
+            limited = self.recovery.limited_transmit(mss);
+            if !limited {
+                return Choice::Hold(Limit::CongestionWindow);
+            }
+        }
+        let last = end == data_end;
+        if len < mss && last && !self.closing && self.config.nagle && self.board.flight() > 0 {
+            return Choice::Hold(self.idle_limit());
+        }
+        if fin_unsent && last {
+            end += 1;
+        }
+        if let Some(at) = self.paced(cx.now, plan, path) {
+            return self.wait(Timer::Pace, at, Limit::Pacing);
+        }
+        if !self.opportunity(cx) {
+            return Choice::Hold(Limit::Pacing);
+        }
+        Choice::New { end, limited }
+    }
+
+    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment goes if it is half the largest window.
+    const fn worth_sending(&self, room: u64) -> bool {
+        room * 2 >= self.peer_window_max
+    }
+
+    /// `Some(when)` while the pacer holds the next segment back.
+    fn paced(&mut self, now: Instant, plan: &Plan, path: &Path) -> Option<Instant> {
+        let rate = self.pace(plan, path)?;
+        let burst = Size(plan.burst.0.min(2 * self.mss()));
+        let at = self.pacer.release_at(now, rate, burst);
+        (at > now).then_some(at)
+    }
+
+    /// The pace in force: the scheme's, or window per SRTT when the host paces.
+    fn pace(&self, plan: &Plan, path: &Path) -> Option<Rate> {
+        if plan.pace.is_some() {
+            return plan.pace;
+        }
+        if !self.config.pacing || path.srtt.is_zero() {
+            return None;
+        }
+        let slow_start = self.cc.ssthresh().is_none_or(|s| plan.window < s);
+        let gain = if slow_start { PACE_GAIN.0 } else { PACE_GAIN.1 };
+        Rate::from_bps((plan.window.bits() as f64 * gain / path.srtt.as_secs_f64()) as u64)
+    }
+
+    fn wait(&mut self, timer: Timer, at: Instant, limit: Limit) -> Choice {
+        self.timers.set(timer, at);
+        Choice::Hold(limit)
+    }
+
+    /// Sender jitter as ns-2's `overhead_`: the first chance to send new data opens an opportunity after a random delay.
+    fn opportunity(&mut self, cx: &mut Cx<'_>) -> bool {
+        let (Some(jitter), Some(rng)) = (self.config.jitter, self.chance.jitter) else { return true };
+        if jitter.kind != JitterKind::Opportunity || self.send.opportunity == Opportunity::Open {
+            return true;
+        }
+        if self.send.opportunity == Opportunity::Closed {
+            let delay = cx.rng(rng).up_to(jitter.max);
+            self.timers.set(Timer::Opportunity, cx.now + delay);
+            self.send.opportunity = Opportunity::Waiting;
+        }
+        false
+    }
+
+    /// Nothing to send now: remembers why and arms the timers that may change it.
+    fn hold(&mut self, now: Instant, limit: Limit) {
+        self.limits.set(now, limit);
+        if self.send.opportunity == Opportunity::Open {
+            self.send.opportunity = Opportunity::Closed;
+        }
+        let in_flight = self.recovery.in_flight(&self.board);
+        let (una, next) = (self.board.una(), self.board.next());
+        self.usage.after_send(una, next, in_flight, limit == Limit::CongestionWindow);
+        match limit {
+            Limit::ReceiverWindow if self.board.is_empty() && !self.timers.runs(Timer::Persist) => {
+                self.timers.set(Timer::Persist, now + self.persist_interval());
+            }
+            Limit::Application | Limit::SendBuffer => self.rate.app_limited(in_flight),
+            _ => {}
+        }
+        self.arm_tail_probe(now);
+    }
+
+    /// RFC 9293, section 3.8.6.1: the first probe after an RTO, then with doubling intervals.
+    fn persist_interval(&self) -> bentpipe_base::Duration {
+        let doubled = self.rtt.rto().0.saturating_mul(1 << self.persist_backoff.min(16));
+        bentpipe_base::Duration(doubled).min(self.config.rto.max)
+    }
+
+    /// RFC 8985, section 7.2.
+    fn arm_tail_probe(&mut self, now: Instant) {
+        let wanted = self.recovery.detection() == Detection::Rack
+            && self.recovery.episode() == Episode::Open
+            && !self.board.is_empty()
+            && self.board.sacked() == 0
+            && !self.timers.runs(Timer::TailProbe)
+            && !self.send.tail_probe;
+        if !wanted {
+            return;
+        }
+        let srtt = self.rtt.has_sample().then(|| self.rtt.srtt());
+        if let Some(pto) = self.tail_probe.timeout(srtt, self.board.len() == 1) {
+            let at = self.last_sent.max(now) + pto;
+            if self.timers.at(Timer::Retransmit).is_none_or(|rto| at < rto) {
+                self.timers.set(Timer::TailProbe, at);
+            }
+        }
+    }
+
+    /// Zero-window and tail loss probes, when their timers asked for them.
+    fn transmit_probe(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        if self.send.persist {
+            self.send.persist = false;
+            let next = self.board.next();
+            let blocked = self.peer_edge <= next;
+            if blocked && (next < self.written || !self.board.is_empty()) {
+                self.timers.set(Timer::Persist, cx.now + self.persist_interval());
+                let packet = if self.board.is_empty() { self.send_new(cx, next + 1, false) } else { self.resend(cx, 0) };
+                self.timers.stop(Timer::Retransmit);
+                return Some(packet);
+            }
+        }
+        if self.send.tail_probe {
+            self.send.tail_probe = false;
+            if !self.board.is_empty() && self.recovery.episode() == Episode::Open {
+                let next = self.board.next();
+                let end = self.written.min(next + self.mss()).min(self.peer_edge);
+                let fresh = end > next;
+                let last = self.board.len() - 1;
+                let packet = if fresh { self.send_new(cx, end, false) } else { self.resend(cx, last) };
+                self.tail_probe.sent(self.board.next(), !fresh);
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    fn send_new(&mut self, cx: &mut Cx<'_>, end: u64, limited: bool) -> Pkt {
+        self.validate_window(cx);
+        let start = self.board.next();
+        let idle = self.board.is_empty();
+        let snapshot = self.rate.on_sent(cx.now, idle);
+        let path = self.path();
+        let plan = self.cc.plan(&path);
+        self.board.push(end, cx.now, snapshot, plan.window.0);
+        let len = end - start;
+        if limited {
+            self.recovery.sent_limited(len);
+        }
+        self.recovery.on_new(len);
+        let mut packet = self.build(cx, start, end);
+        packet.dscp = plan.mark;
+        if self.agreed.ecn {
+            packet.ecn = Ecn::Ect0;
+            if self.ecn.send_cwr {
+                packet.tcp.flags = packet.tcp.flags.with(Flags::CWR);
+                self.ecn.send_cwr = false;
+            }
+        }
+        self.count_sent(cx, &packet, &plan, &path, false);
+        packet
+    }
+
+    fn resend(&mut self, cx: &mut Cx<'_>, i: usize) -> Pkt {
+        let snapshot = self.rate.on_sent(cx.now, false);
+        let path = self.path();
+        let plan = self.cc.plan(&path);
+        let start = self.board.start_of(i);
+        let end = self.board.get(i).map_or(start + 1, |s| s.end);
+        self.board.resend(i, cx.now, snapshot);
+        self.recovery.on_resent(start, end - start);
+        let packet = self.build(cx, start, end);
+        self.count_sent(cx, &packet, &plan, &path, true);
+        packet
+    }
+
+    fn count_sent(&mut self, cx: &mut Cx<'_>, packet: &Pkt, plan: &Plan, path: &Path, resent: bool) {
+        let bytes = Size(u64::from(packet.body.len));
+        if bytes.0 > 0 {
+            self.stats.segments_sent += 1;
+            self.stats.retransmits += u64::from(resent);
+        }
+        if let Some(rate) = self.pace(plan, path) {
+            self.pacer.sent(cx.now, rate, bytes);
+        }
+        self.last_sent = cx.now;
+        self.timers.stop(Timer::TailProbe);
+        if !self.timers.runs(Timer::Retransmit) {
+            self.restart_retransmit_timer(cx.now); // RFC 6298 (5.1)
+        }
+        self.cc.on_sent(cx, path, &SentSegment { bytes, resent, probe: false });
+    }
+
+    /// SYN or SYN/ACK, first or again.
+    fn transmit_syn(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        if self.board.next() == 0 {
+            let snapshot = self.rate.on_sent(cx.now, true);
+            self.board.push(1, cx.now, snapshot, 0);
+        } else if self.recovery.forced(&self.board).is_some() || self.send.syn {
+            let snapshot = self.rate.on_sent(cx.now, false);
+            self.board.resend(0, cx.now, snapshot);
+            self.recovery.on_resent(0, 1);
+        } else {
+            if self.rcv.due() == AckDue::Now && self.state == State::SynReceived {
+                return self.transmit_ack(cx);
+            }
+            return None;
+        }
+        self.send.syn = false;
+        if !self.timers.runs(Timer::Retransmit) {
+            self.restart_retransmit_timer(cx.now);
+        }
+        self.last_sent = cx.now;
+        Some(self.build(cx, 0, 1))
+    }
+
+    fn transmit_reset(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        if !self.send.reset {
+            return None;
+        }
+        self.send.reset = false;
+        let mut packet = cx.packet();
+        address(&mut packet, self.tuple);
+        packet.tcp.flags = Flags::RST.with(Flags::ACK);
+        packet.tcp.seq = self.iss.at(self.board.next());
+        packet.tcp.ack = self.rcv.ack_field();
+        packet.seal();
+        Some(packet)
+    }
+
+    /// A pure acknowledgment, if one is due.
+    fn transmit_ack(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        match self.rcv.due() {
+            AckDue::No => None,
+            AckDue::By(at) if at > cx.now => {
+                self.timers.set(Timer::DelayedAck, at);
+                None
+            }
+            AckDue::By(_) | AckDue::Now => {
+                let next = self.board.next();
+                Some(self.build(cx, next, next))
+            }
+        }
+    }
+
+    /// Builds a segment of the stream range `[start, end)`, or a pure ACK when it is empty.
+    fn build(&mut self, cx: &mut Cx<'_>, start: u64, end: u64) -> Pkt {
+        let mut packet = cx.packet();
+        address(&mut packet, self.tuple);
+        let syn = start == 0;
+        let mut flags = if self.state == State::SynSent { Flags(0) } else { Flags::ACK };
+        if syn && end > 0 {
+            packet.tcp = self.syn_header(&mut flags);
+        } else {
+            packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.buffered(), self.mss());
+        }
+        let fin = self.closing && end == self.written + 1 && end > start;
+        if fin {
+            flags = flags.with(Flags::FIN);
+        }
+        if self.ecn.echo && !syn {
+            flags = flags.with(Flags::ECE);
+        }
+        let text = end - start - u64::from(fin) - u64::from(syn && end > 0);
+        if text > 0 && start + text == self.written {
+            flags = flags.with(Flags::PSH);
+        }
+        packet.tcp.flags = flags;
+        packet.tcp.seq = self.iss.at(start);
+        packet.body = Body { off: start.saturating_sub(1), len: text as u32 };
+        if flags.has(Flags::ACK) {
+            packet.tcp.ack = self.rcv.ack_field();
+            if self.agreed.sack && !syn {
+                let room = if self.agreed.timestamps { 3 } else { 4 };
+                packet.tcp.sack = self.rcv.sack_list(room);
+            }
+            self.rcv.acked();
+            self.timers.stop(Timer::DelayedAck);
+            self.clock.last_ack_sent = self.rcv.next();
+        }
+        if self.agreed.timestamps || packet.tcp.timestamps.is_some() {
+            let echo = if flags.has(Flags::ACK) { self.clock.recent } else { 0 };
+            packet.tcp.timestamps = Some(Timestamps { value: self.timestamp(cx.now), echo });
+        }
+        packet.seal();
+        packet
+    }
+
+    fn syn_header(&mut self, flags: &mut Flags) -> bentpipe_base::TcpHeader {
+        let passive = self.state != State::SynSent;
+        let mut header = syn_options(&self.config, passive.then_some(&self.agreed));
+        header.window = self.rcv.window.advertise_syn(self.rcv.next());
+        *flags = flags.with(Flags::SYN);
+        if self.config.ecn && !passive {
+            *flags = flags.with(Flags::ECE).with(Flags::CWR); // RFC 3168, section 6.1.1
+        } else if self.agreed.ecn {
+            *flags = flags.with(Flags::ECE);
+        }
+        header
+    }
+
+    /// Our timestamp clock: milliseconds from a random start.
+    #[inline]
+    pub(crate) const fn timestamp(&self, now: Instant) -> u32 {
+        self.chance.timestamp.wrapping_add((now.0 / 1_000_000) as u32)
+    }
+}

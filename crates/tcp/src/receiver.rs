@@ -1,0 +1,254 @@
+//! The receiving half: reassembly, selective acknowledgments and when to acknowledge.
+//!
+//! Sources: RFC 9293, section 3.10.7.4 (acceptability), RFC 5681, section 4.2 (delayed ACKs; out-of-order data and data that fills a gap are acknowledged at
+//! once), RFC 2018 (first block = most recent), RFC 2883 (DSACK), RFC 7323 (TS.Recent).
+//! Positions are stream offsets: 0 is the peer's SYN, 1 its first byte.
+
+use crate::config::DelayedAck;
+use crate::range_set::RangeSet;
+use crate::window::ReceiveWindow;
+use bentpipe_base::{Instant, SackList, Seq};
+
+/// What a segment's text did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// In-order data arrived: this many bytes became readable.
+    InOrder(u64),
+    /// Data arrived beyond a gap.
+    OutOfOrder,
+    /// Everything in it had arrived before.
+    Duplicate,
+}
+
+/// When the next acknowledgment leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckDue {
+    /// Nothing to acknowledge.
+    No,
+    /// At the latest at this time.
+    By(Instant),
+    /// At once.
+    Now,
+}
+
+/// The receiving half of a connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    irs: Seq,
+    next: u64,
+    /// Position up to which the application has read.
+    read: u64,
+    fin: Option<u64>,
+    out_of_order: RangeSet,
+    /// Left edges of out-of-order ranges, the most recently changed first (RFC 2018, section 4).
+    recent: [u64; 4],
+    dsack: Option<(u64, u64)>,
+    /// The advertised window.
+    pub window: ReceiveWindow,
+    delayed_ack: Option<DelayedAck>,
+    due: AckDue,
+    /// Bytes that arrived since the last acknowledgment.
+    unacked: u64,
+    /// Largest segment seen: what "full-sized" means here.
+    largest: u64,
+}
+
+impl Receiver {
+    /// For a peer whose SYN had sequence number `irs`.
+    pub const fn new(irs: Seq, window: ReceiveWindow, delayed_ack: Option<DelayedAck>) -> Self {
+        Self {
+            irs,
+            next: 1,
+            read: 1,
+            fin: None,
+            out_of_order: RangeSet::EMPTY,
+            recent: [0; 4],
+            dsack: None,
+            window,
+            delayed_ack,
+            due: AckDue::No,
+            unacked: 0,
+            largest: 1,
+        }
+    }
+
+    /// Next position expected.
+    #[inline]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+    /// The acknowledgment field that says so.
+    #[inline]
+    pub const fn ack_field(&self) -> Seq {
+        self.irs.at(self.next)
+    }
+    /// Stream position of a sequence number; `None` when it lies before the stream.
+    #[inline]
+    pub const fn position(&self, seq: Seq) -> Option<u64> {
+        self.irs.offset_near(seq, self.next)
+    }
+    /// In-order bytes the application has not read.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        let data_end = if self.fin_reached() { self.next - 1 } else { self.next };
+        data_end - self.read
+    }
+    /// True once the FIN and everything before it has arrived.
+    #[inline]
+    pub fn fin_reached(&self) -> bool {
+        self.fin.is_some_and(|f| self.next > f)
+    }
+    /// In-order bytes that ever arrived.
+    #[inline]
+    pub fn received(&self) -> u64 {
+        self.next - 1 - u64::from(self.fin_reached())
+    }
+    /// Ranges that arrived beyond a gap.
+    pub fn out_of_order(&self) -> &[(u64, u64)] {
+        self.out_of_order.as_slice()
+    }
+
+    /// Bytes of window left at the right edge last advertised.
+    #[inline]
+    pub const fn room(&self) -> u64 {
+        self.window.right_edge().saturating_sub(self.next)
+    }
+
+    /// RFC 9293, section 3.10.7.4, first check: does any part of `[left, left + len)` lie in the window?
+    #[inline]
+    pub const fn acceptable(&self, left: u64, len: u64) -> bool {
+        let right_edge = self.window.right_edge();
+        match (len, self.room()) {
+            (0, 0) => left == self.next,
+            (0, _) => self.next <= left && left < right_edge,
+            (_, 0) => false,
+            _ => left < right_edge && left + len > self.next,
+        }
+    }
+
+    /// Takes `[left, right)` of text, clipped to the window by the caller's acceptability test, and a FIN at `right` if set.
+    pub fn text(&mut self, now: Instant, left: u64, right: u64, fin: bool) -> Taken {
+        let right_edge = self.window.right_edge();
+        let fin = fin && right < right_edge.max(self.next + 1);
+        let right = right.min(right_edge);
+        self.largest = self.largest.max(right.saturating_sub(left));
+        if fin && self.fin.is_none() {
+            self.fin = Some(right);
+        }
+        let end = right + u64::from(fin);
+        if end <= self.next {
+            self.dsack = Some((left, end));
+            self.due = AckDue::Now;
+            return Taken::Duplicate;
+        }
+        if left > self.next {
+            return self.beyond_gap(left, end);
+        }
+        if left < self.next {
+            self.dsack = Some((left, self.next));
+            self.due = AckDue::Now;
+        }
+        let before = self.received();
+        let had_gap = !self.out_of_order.is_empty();
+        self.next = end;
+        while let Some(end) = self.out_of_order.take_at(self.next) {
+            self.next = end;
+        }
+        if had_gap || self.fin_reached() {
+            self.due = AckDue::Now; // RFC 5681, section 4.2: fills a gap
+        } else {
+            self.count(now, right - left);
+        }
+        Taken::InOrder(self.received() - before)
+    }
+
+    fn beyond_gap(&mut self, left: u64, end: u64) -> Taken {
+        self.due = AckDue::Now;
+        let mut fresh = 0;
+        let merged = self.out_of_order.insert(left, end, |l, r| fresh += r - l);
+        // the changed range first, then those reported before, without the ones it swallowed
+        let mut recent = [merged.0, 0, 0, 0];
+        let old = self.recent.into_iter().filter(|l| *l != 0 && (*l < merged.0 || *l >= merged.1));
+        for (place, left) in recent[1..].iter_mut().zip(old) {
+            *place = left;
+        }
+        self.recent = recent;
+        if fresh < end - left {
+            self.dsack = Some((left, end));
+        }
+        if fresh == 0 { Taken::Duplicate } else { Taken::OutOfOrder }
+    }
+
+    /// Counts in-order data against the delayed-ACK limits.
+    #[inline]
+    fn count(&mut self, now: Instant, len: u64) {
+        self.unacked += len;
+        let Some(policy) = self.delayed_ack else {
+            self.due = AckDue::Now;
+            return;
+        };
+        if self.unacked >= u64::from(policy.count) * self.largest {
+            self.due = AckDue::Now;
+        } else if self.due == AckDue::No {
+            self.due = AckDue::By(now + policy.timeout);
+        }
+    }
+
+    /// When the next acknowledgment leaves.
+    #[inline]
+    pub const fn due(&self) -> AckDue {
+        self.due
+    }
+    /// Asks for an acknowledgment at once.
+    #[inline]
+    pub const fn ack_now(&mut self) {
+        self.due = AckDue::Now;
+    }
+
+    /// An acknowledgment was sent.
+    #[inline]
+    pub const fn acked(&mut self) {
+        self.due = AckDue::No;
+        self.unacked = 0;
+        self.dsack = None;
+    }
+
+    /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293, section 3.8.6.2.2).
+    pub fn consume(&mut self, now: Instant, bytes: u64, rtt: bentpipe_base::Duration) -> bool {
+        let bytes = bytes.min(self.readable());
+        self.read += bytes;
+        self.window.on_read(now, bytes, rtt);
+        self.window.opens(self.next, self.buffered(), self.largest)
+    }
+
+    /// Bytes held for the application, in order.
+    #[inline]
+    pub fn buffered(&self) -> u64 {
+        self.readable()
+    }
+
+    /// SACK blocks: a DSACK first (RFC 2883), then the most recent ranges; `room` blocks at most.
+    pub fn sack_list(&self, room: usize) -> SackList {
+        let mut list = SackList::default();
+        let mut left = room;
+        let mut push = |l: u64, r: u64| {
+            if left > 0 && list.push(self.irs.at(l), self.irs.at(r)) {
+                left -= 1;
+            }
+        };
+        if let Some((l, r)) = self.dsack {
+            push(l, r);
+        }
+        if !self.out_of_order.is_empty() {
+            for l in self.recent {
+                if l >= self.next
+                    && l != 0
+                    && let Some((l, r)) = self.out_of_order.containing(l)
+                {
+                    push(l, r);
+                }
+            }
+        }
+        list
+    }
+}

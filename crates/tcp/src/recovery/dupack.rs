@@ -1,0 +1,60 @@
+//! Reno and NewReno: three duplicate ACKs.
+//!
+//! Source: RFC 5681, section 3.2, and RFC 6582. The third duplicate ACK resends the first segment; every further one says that a segment
+//! has left the network. NewReno: a partial ACK resends the next hole at once and keeps the episode; the window deflates by what was
+//! acknowledged less one segment. Reno: any new ACK ends the episode.
+//! Both: no second fast retransmit for the window in which the last loss was found (`recover`), which RFC 6582 asks for and ns-2's
+//! Reno does too; such a loss waits for the timer. The retransmission timer restarts on the first partial ACK only.
+//! Deviation: none.
+
+use super::{AckView, DUP_THRESH, Finding, Recovery};
+use crate::board::Scoreboard;
+use crate::cc::Episode;
+use crate::scheme::Detection;
+
+impl Recovery {
+    #[inline]
+    pub(super) fn dupack_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+        match self.episode {
+            Episode::Open | Episode::Ended => {
+                if !view.duplicate {
+                    if view.digest.acked > 0 {
+                        self.dup_acks = 0;
+                    }
+                    return;
+                }
+                self.dup_acks += 1;
+                if self.dup_acks == DUP_THRESH && board.una() >= self.recover {
+                    self.begin_fast(board, view.mss, finding);
+                    self.credit = u64::from(DUP_THRESH) * view.mss;
+                }
+            }
+            Episode::Fast => self.dupack_in_recovery(board, view, finding),
+            Episode::Timeout => {}
+        }
+    }
+
+    fn dupack_in_recovery(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+        if view.duplicate {
+            self.credit += view.mss;
+            return;
+        }
+        if view.digest.acked == 0 {
+            return;
+        }
+        if self.params.detection != Detection::NewReno {
+            self.end();
+            finding.ended = true;
+            return;
+        }
+        // RFC 6582, section 3.2, step 3, partial acknowledgment
+        self.credit = self.credit.saturating_sub(view.digest.acked);
+        if view.digest.acked >= view.mss {
+            self.credit += view.mss;
+        }
+        board.mark_lost(0, true);
+        self.force = Some(board.una());
+        finding.restart_timer = !self.partial_seen;
+        self.partial_seen = true;
+    }
+}

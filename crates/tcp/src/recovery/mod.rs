@@ -1,0 +1,336 @@
+//! Loss recovery: which bytes are lost, what to resend, how much is in flight.
+//!
+//! Three separate questions, each answered in files of its own:
+//! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in `early.rs`), `sack.rs` (RFC 6675),
+//!   `rack.rs` (RFC 8985);
+//! - reduction, how the window comes down during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937), or at once;
+//! - doubt: `frto.rs` (RFC 5682) finds spurious timeouts.
+//!
+//! Without SACK each duplicate ACK means that one segment has left the network, so `in_flight` is the flight less one segment per
+//! duplicate ACK. That is RFC 5681's window inflation seen from the other side; no scheme ever sees an inflated window.
+
+mod dupack;
+mod early;
+mod frto;
+mod prr;
+mod rack;
+mod rate_halving;
+mod sack;
+
+use crate::board::{Digest, Scoreboard};
+use crate::cc::{Episode, Loss, LossCause};
+use crate::rtt::RttEstimator;
+use crate::scheme::{Detection, RecoveryParams, Reduction};
+use bentpipe_base::{Instant, Size};
+
+pub use rack::TailProbe;
+
+/// RFC 5681's threshold of duplicate ACKs.
+pub const DUP_THRESH: u32 = 3;
+
+/// What an acknowledgment looked like, for the recovery module.
+#[derive(Clone, Copy, Debug)]
+pub struct AckView<'a> {
+    /// When it arrived.
+    pub now: Instant,
+    /// What it changed on the scoreboard.
+    pub digest: &'a Digest,
+    /// It is a duplicate: nothing new cumulatively, data outstanding, no data of its own, window unchanged (RFC 5681),
+    /// or, with SACK, it reports something new (RFC 6675).
+    pub duplicate: bool,
+    /// SMSS in bytes.
+    pub mss: u64,
+    /// The estimator.
+    pub rtt: &'a RttEstimator,
+}
+
+/// What the recovery module found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Finding {
+    /// An episode began: the scheme must answer.
+    pub loss: Option<Loss>,
+    /// The episode ended with this acknowledgment.
+    pub ended: bool,
+    /// The last timeout was spurious.
+    pub undo: bool,
+    /// The retransmission timer is restarted although nothing else asks for it.
+    pub restart_timer: bool,
+}
+
+/// The state of loss recovery.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    params: RecoveryParams,
+    limited_transmit: bool,
+    episode: Episode,
+    /// The episode ends when this is acknowledged.
+    recover: u64,
+    dup_acks: u32,
+    /// Without SACK: bytes that duplicate ACKs say have left the network.
+    credit: u64,
+    /// Begin of a segment that is sent whatever the window says.
+    force: Option<u64>,
+    /// The first partial ACK of this episode was seen.
+    partial_seen: bool,
+    /// The next acknowledgments to check for an early retransmission.
+    worried: u8,
+    limited_sent: u64,
+    halving: rate_halving::RateHalving,
+    prr: prr::Prr,
+    rack: rack::Rack,
+    frto: frto::Frto,
+    rescue: Option<u64>,
+}
+
+impl Recovery {
+    /// For a connection whose peer `sack`s or not.
+    pub fn new(params: RecoveryParams, sack: bool, limited_transmit: bool) -> Self {
+        let detection = match params.detection {
+            Detection::Sack | Detection::Rack if !sack => Detection::NewReno,
+            other => other,
+        };
+        Self {
+            params: RecoveryParams { detection, ..params },
+            limited_transmit,
+            episode: Episode::Open,
+            recover: 0,
+            dup_acks: 0,
+            credit: 0,
+            force: None,
+            partial_seen: false,
+            worried: 0,
+            limited_sent: 0,
+            halving: rate_halving::RateHalving::default(),
+            prr: prr::Prr::default(),
+            rack: rack::Rack::default(),
+            frto: frto::Frto::default(),
+            rescue: None,
+        }
+    }
+
+    /// Where recovery stands.
+    #[inline]
+    pub const fn episode(&self) -> Episode {
+        self.episode
+    }
+
+    /// The detection in force, after the handshake has said whether the peer SACKs.
+    pub const fn detection(&self) -> Detection {
+        self.params.detection
+    }
+
+    /// Stream position whose acknowledgment ends the episode.
+    pub const fn recover(&self) -> u64 {
+        self.recover
+    }
+
+    /// Bytes estimated to be in the network.
+    #[inline]
+    pub fn in_flight(&self, board: &Scoreboard) -> u64 {
+        match (self.episode, self.params.detection) {
+            // RFC 6675 and 3042: before recovery begins the flight counts whole, limited transmit excepted
+            (Episode::Open, Detection::Rack) => board.pipe(),
+            (Episode::Open, _) => board.flight() - self.limited_sent.min(board.flight()),
+            (_, Detection::Sack | Detection::Rack) => board.pipe(),
+            _ => board.pipe().saturating_sub(self.credit),
+        }
+    }
+
+    /// RFC 5681's FlightSize, less what limited transmit added (RFC 3042, section 2).
+    #[inline]
+    pub fn flight(&self, board: &Scoreboard) -> u64 {
+        board.flight() - self.limited_sent.min(board.flight())
+    }
+
+    /// The window in force when the scheme plans `window`.
+    #[inline]
+    pub fn window(&self, window: u64) -> u64 {
+        if self.episode != Episode::Fast {
+            return window;
+        }
+        match self.params.reduction {
+            Reduction::AtOnce => window,
+            Reduction::RateHalving => self.halving.window(),
+            Reduction::Prr => self.prr.window(),
+        }
+    }
+
+    /// True when a duplicate ACK allows one more new segment beyond the window (RFC 3042).
+    #[inline]
+    pub const fn limited_transmit(&self, mss: u64) -> bool {
+        self.limited_transmit
+            && matches!(self.episode, Episode::Open)
+            && !matches!(self.params.detection, Detection::Rack)
+            && (self.dup_acks == 1 || self.dup_acks == 2)
+            && self.limited_sent < self.dup_acks as u64 * mss
+    }
+
+    /// Counts a segment that limited transmit let go.
+    pub const fn sent_limited(&mut self, len: u64) {
+        self.limited_sent += len;
+    }
+
+    /// The segment that is sent whatever the window says.
+    #[inline]
+    pub fn forced(&self, board: &Scoreboard) -> Option<usize> {
+        let start = self.force?;
+        if board.is_empty() || start < board.una() {
+            return None;
+        }
+        let i = board.index_above(start);
+        board.get(i).filter(|s| !s.sacked).map(|_| i)
+    }
+
+    /// True while F-RTO wants new data sent before retransmissions.
+    #[inline]
+    pub const fn prefers_new(&self) -> bool {
+        self.frto.prefers_new()
+    }
+
+    /// A segment was resent: bookkeeping of the reductions.
+    pub fn on_resent(&mut self, start: u64, len: u64) {
+        if self.force.is_some_and(|f| f <= start) {
+            self.force = None;
+        }
+        self.prr.sent(len);
+    }
+
+    /// New data was sent.
+    #[inline]
+    pub fn on_new(&mut self, len: u64) {
+        if self.episode == Episode::Fast {
+            self.prr.sent(len);
+        }
+    }
+
+    /// Takes an acknowledgment that was already applied to the scoreboard.
+    #[inline]
+    pub fn on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> Finding {
+        if view.digest.acked > 0 {
+            self.limited_sent = 0;
+        }
+        let mut finding = Finding::default();
+        if self.frto.is_active() && self.frto.on_ack(board, view) {
+            finding.undo = true;
+            self.undo(board);
+            return finding;
+        }
+        if self.episode != Episode::Open && board.una() >= self.recover {
+            self.end();
+            finding.ended = true;
+        }
+        match self.params.detection {
+            Detection::Reno | Detection::NewReno => self.dupack_on_ack(board, view, &mut finding),
+            Detection::Vegas => self.early_on_ack(board, view, &mut finding),
+            Detection::Sack => self.sack_on_ack(board, view, &mut finding),
+            Detection::Rack => self.rack_on_ack(board, view, &mut finding),
+        }
+        finding
+    }
+
+    /// Lets the window come down by one acknowledgment; `target` is the scheme's window.
+    #[inline]
+    pub fn reduce(&mut self, board: &Scoreboard, digest: &Digest, target: u64, mss: u64, progress: bool) {
+        if self.episode != Episode::Fast {
+            return;
+        }
+        let in_flight = self.in_flight(board);
+        match self.params.reduction {
+            Reduction::AtOnce => {}
+            Reduction::RateHalving => self.halving.on_ack(digest.delivered.max(mss.min(self.credit)), in_flight, target, mss),
+            Reduction::Prr => {
+                let delivered = if digest.delivered == 0 { mss } else { digest.delivered };
+                self.prr.on_ack(delivered, in_flight, target, mss, progress);
+            }
+        }
+    }
+
+    /// Begins fast recovery: segment 0 is the first hole.
+    fn begin_fast(&mut self, board: &mut Scoreboard, mss: u64, finding: &mut Finding) {
+        let lost_before = board.lost();
+        board.mark_lost(0, false);
+        self.force = Some(board.una());
+        self.episode = Episode::Fast;
+        self.recover = board.next();
+        self.partial_seen = false;
+        self.rescue = None;
+        self.halving.begin(self.flight(board));
+        self.prr.begin(self.in_flight(board).max(mss));
+        finding.loss = Some(loss_of(board, LossCause::Fast, Size(board.lost() - lost_before)));
+        finding.restart_timer = true;
+    }
+
+    fn end(&mut self) {
+        self.episode = Episode::Open;
+        self.dup_acks = 0;
+        self.credit = 0;
+        self.force = None;
+        self.rescue = None;
+        self.frto.stop();
+    }
+
+    fn undo(&mut self, board: &mut Scoreboard) {
+        board.unmark_lost();
+        self.end();
+    }
+
+    /// The retransmission timer expired: everything not SACKed is lost; the first segment goes out again.
+    pub fn on_timeout(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
+        if board.get(0).is_some_and(|s| s.sacked) {
+            board.renege(); // RFC 2018, section 8: it was discarded after all
+        }
+        let loss = loss_of(
+            board,
+            if repeated { LossCause::RepeatedTimeout } else { LossCause::Timeout },
+            Size(board.flight() - board.sacked()),
+        );
+        self.frto.stop();
+        if self.params.frto && self.episode != Episode::Timeout {
+            self.frto.begin(board.next());
+        }
+        board.mark_all_lost();
+        self.episode = Episode::Timeout;
+        self.recover = board.next();
+        self.dup_acks = 0;
+        self.credit = 0;
+        self.limited_sent = 0;
+        self.rescue = None;
+        self.worried = 0;
+        self.rack.on_timeout();
+        self.force = Some(board.una());
+        loss
+    }
+
+    /// When RACK wants to look again.
+    pub const fn reorder_deadline(&self) -> Option<Instant> {
+        self.rack.deadline()
+    }
+
+    /// RACK's reordering window ended.
+    pub fn on_reorder_timer(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> Finding {
+        let mut finding = Finding::default();
+        self.rack_detect(board, view, &mut finding);
+        finding
+    }
+
+    /// The segment that RFC 6675's NextSeg rules (3) and (4) would send when there is neither loss nor new data.
+    pub fn speculative(&mut self, board: &Scoreboard) -> Option<usize> {
+        if self.episode == Episode::Fast && self.params.detection == Detection::Sack {
+            self.sack_speculative(board)
+        } else {
+            None
+        }
+    }
+}
+
+/// Describes the loss of the oldest segment.
+fn loss_of(board: &Scoreboard, cause: LossCause, bytes: Size) -> Loss {
+    let first = board.get(0);
+    Loss {
+        cause,
+        bytes,
+        last_sent: first.map_or(Instant::ZERO, |s| s.sent_at),
+        resends: first.map_or(0, |s| u32::from(s.resends)),
+        window_then: Size(first.map_or(0, |s| u64::from(s.window_then))),
+    }
+}

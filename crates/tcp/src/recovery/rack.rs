@@ -1,0 +1,210 @@
+//! RACK-TLP: time-based loss detection and the tail loss probe.
+//!
+//! Source: RFC 8985. RACK: a segment is lost if one sent later was delivered and RACK.rtt + reo_wnd have passed since it was sent; the
+//! window is 0 while recovering (or with three SACKed segments) as long as no reordering was seen, else min_RTT/4 times a factor that grows
+//! with DSACKs (up to SRTT). Segments not yet due arm a timer. TLP: 2 SRTT after the last send (plus the worst delayed ACK when one
+//! segment is in flight) new data or the last segment is sent to draw an ACK.
+//! Deviation: the scoreboard is scanned in sequence order, skipping SACKed ranges, in place of a list in sending order: the result is the same.
+
+use super::{AckView, DUP_THRESH, Finding, Recovery};
+use crate::board::Scoreboard;
+use crate::cc::Episode;
+use bentpipe_base::{Duration, Instant};
+
+/// RFC 8985, section 6.2, step 4: most doublings of the reordering window before it is reset.
+const REO_WND_PERSIST: u8 = 16;
+/// RFC 8985, section 7.2: worst case of a peer's delayed ACK.
+const WCDELACK: Duration = Duration::from_millis(200);
+
+/// RACK's state.
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    /// When the segment sent last among those delivered was sent, and where it ends.
+    newest: Option<(Instant, u64)>,
+    rtt: Duration,
+    /// Highest position delivered: something below it delivered later, never resent, was reordered.
+    fack: u64,
+    reordering_seen: bool,
+    reo_wnd_mult: u8,
+    reo_wnd_persist: u8,
+    /// A DSACK below this belongs to a round already counted.
+    dsack_round: u64,
+    deadline: Option<Instant>,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            newest: None,
+            rtt: Duration::ZERO,
+            fack: 0,
+            reordering_seen: false,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: REO_WND_PERSIST,
+            dsack_round: 0,
+            deadline: None,
+        }
+    }
+}
+
+impl Rack {
+    pub(super) const fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    pub(super) const fn on_timeout(&mut self) {
+        self.deadline = None;
+    }
+
+    /// Steps 1 to 3 of section 6.2.
+    fn update(&mut self, board: &Scoreboard, view: &AckView<'_>) {
+        let Some((sent_at, end, resent)) = view.digest.newest else { return };
+        let rtt = view.now.since(sent_at);
+        if resent && view.rtt.min().is_some_and(|min| rtt < min) {
+            return; // that ACK was for the original (step 2)
+        }
+        if !resent && end < self.fack {
+            self.reordering_seen = true; // step 3
+        }
+        self.fack = self.fack.max(board.sacked_ranges().last().map_or(board.una(), |r| r.1)).max(end);
+        if self.newest.is_none_or(|n| n <= (sent_at, end)) {
+            self.newest = Some((sent_at, end));
+            self.rtt = rtt;
+        }
+    }
+
+    /// Step 4: the reordering window.
+    fn reo_wnd(&mut self, board: &Scoreboard, view: &AckView<'_>, recovering: bool) -> Duration {
+        if view.digest.dsack.is_some() && board.una() >= self.dsack_round {
+            self.dsack_round = board.next();
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        }
+        if !self.reordering_seen
+            && (recovering || board.sacked() >= u64::from(DUP_THRESH) * view.mss)
+        {
+            return Duration::ZERO;
+        }
+        let quarter = view.rtt.min().unwrap_or_default() / 4;
+        (quarter * u64::from(self.reo_wnd_mult)).min(view.rtt.srtt())
+    }
+
+    fn on_recovery_end(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+}
+
+impl Recovery {
+    pub(super) fn rack_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+        if finding.ended {
+            self.rack.on_recovery_end();
+        }
+        self.rack.update(board, view);
+        self.rack_detect(board, view, finding);
+    }
+
+    /// Step 5: marks what is lost and arms the timer for what may be soon.
+    pub(super) fn rack_detect(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+        self.rack.deadline = None;
+        let Some(newest) = self.rack.newest else { return };
+        if board.is_empty() {
+            return;
+        }
+        let recovering = self.episode != Episode::Open;
+        let reo_wnd = self.rack.reo_wnd(board, view, recovering);
+        let grace = self.rack.rtt + reo_wnd;
+        let before = board.lost();
+        let mut any = false;
+        let mut i = 0;
+        while let Some(seg) = board.get(i) {
+            let (sent_at, end) = (seg.sent_at, seg.end);
+            if seg.sacked {
+                i = board.index_above(skip_to(board, end).saturating_sub(1)) + 1;
+                continue;
+            }
+            if (sent_at, end) >= newest {
+                if seg.resends == 0 {
+                    break; // originals stand in sending order: none beyond was sent earlier
+                }
+            } else if !seg.lost || seg.resent {
+                let due = sent_at + grace;
+                if due <= view.now {
+                    any |= board.mark_lost(i, true) > 0;
+                } else {
+                    self.rack.deadline = Some(self.rack.deadline.map_or(due, |d| d.min(due)));
+                }
+            }
+            i += 1;
+        }
+        if any && self.episode == Episode::Open {
+            let newly = board.lost() - before;
+            self.rack_begin(board, view, newly, finding);
+        }
+    }
+
+    fn rack_begin(&mut self, board: &mut Scoreboard, view: &AckView<'_>, bytes: u64, finding: &mut Finding) {
+        let first = board.next_lost();
+        let mut loss = super::loss_of(board, crate::cc::LossCause::Fast, bentpipe_base::Size(bytes));
+        if let Some(seg) = first.and_then(|i| board.get(i)) {
+            loss.last_sent = seg.sent_at;
+            loss.resends = u32::from(seg.resends);
+            loss.window_then = bentpipe_base::Size(u64::from(seg.window_then));
+        }
+        self.force = first.map(|i| board.start_of(i));
+        self.episode = Episode::Fast;
+        self.recover = board.next();
+        self.rescue = None;
+        self.halving.begin(self.flight(board));
+        self.prr.begin(board.pipe().max(view.mss));
+        finding.loss = Some(loss);
+        finding.restart_timer = true;
+    }
+}
+
+fn skip_to(board: &Scoreboard, position: u64) -> u64 {
+    let ranges = board.sacked_ranges();
+    let i = ranges.partition_point(|r| r.1 < position);
+    ranges.get(i).map_or(position, |r| r.1)
+}
+
+/// The tail loss probe's timer and state (section 7).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TailProbe {
+    /// Stream position at the time of the probe, and whether it was a retransmission.
+    outstanding: Option<(u64, bool)>,
+}
+
+impl TailProbe {
+    /// PTO (section 7.2); `None` while a probe is outstanding.
+    pub fn timeout(&self, srtt: Option<Duration>, one_segment: bool) -> Option<Duration> {
+        if self.outstanding.is_some() {
+            return None;
+        }
+        let pto = srtt.map_or(Duration::from_secs(1), |s| s * 2);
+        Some(if one_segment { pto + WCDELACK } else { pto })
+    }
+
+    /// A probe was sent.
+    pub const fn sent(&mut self, next: u64, resent: bool) {
+        self.outstanding = Some((next, resent));
+    }
+
+    /// Takes an acknowledgment. True when the probe repaired a loss that nothing else saw: the scheme must answer (section 7.4).
+    pub fn on_ack(&mut self, una: u64, dsack: bool) -> bool {
+        let Some((end, resent)) = self.outstanding else { return false };
+        if una < end {
+            return false;
+        }
+        self.outstanding = None;
+        // a DSACK tells that the original had arrived as well: nothing was lost
+        resent && !dsack
+    }
+
+    /// Forgets the probe: a timeout or fast recovery took over.
+    pub const fn cancel(&mut self) {
+        self.outstanding = None;
+    }
+}

@@ -1,0 +1,95 @@
+//! SACK-based loss recovery.
+//!
+//! Source: RFC 6675. A segment is lost when three discontiguous SACKed ranges, or more than two segments' bytes, lie above it (IsLost).
+//! Recovery begins on the third duplicate ACK or when the first segment is lost; then, while cwnd - pipe >= SMSS: (1) the lowest lost
+//! segment, (2) new data, (3) an un-SACKed segment below the highest SACKed one, (4) one rescue of the last segment.
+//! Deviation: none.
+
+use super::{AckView, DUP_THRESH, Finding, Recovery};
+use crate::board::Scoreboard;
+use crate::cc::Episode;
+
+/// Everything un-SACKed that ends at or below this is lost.
+fn frontier(board: &Scoreboard, mss: u64) -> u64 {
+    let mut bytes = 0;
+    let mut ranges = 0;
+    for (left, right) in board.sacked_ranges().iter().rev() {
+        bytes += right - left;
+        ranges += 1;
+        if bytes > u64::from(DUP_THRESH - 1) * mss || ranges >= DUP_THRESH {
+            return *left;
+        }
+    }
+    0
+}
+
+impl Recovery {
+    pub(super) fn sack_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+        if view.digest.acked > 0 && self.episode == Episode::Open {
+            self.dup_acks = 0;
+        }
+        if view.duplicate {
+            self.dup_acks += 1;
+        }
+        if board.sacked() == 0 {
+            return;
+        }
+        let lost_below = frontier(board, view.mss);
+        match self.episode {
+            Episode::Open | Episode::Ended => {
+                let first_lost = board.get(0).is_some_and(|s| s.end <= lost_below);
+                if (self.dup_acks >= DUP_THRESH || first_lost) && board.una() >= self.recover {
+                    self.begin_fast(board, view.mss, finding);
+                    mark_below(board, lost_below);
+                    self.prr.begin(board.pipe().max(view.mss));
+                }
+            }
+            Episode::Fast | Episode::Timeout => mark_below(board, lost_below),
+        }
+    }
+
+    /// NextSeg (3) and (4).
+    pub(super) fn sack_speculative(&mut self, board: &Scoreboard) -> Option<usize> {
+        let top = board.sacked_ranges().last()?.1;
+        let first = (0..board.len()).take_while(|i| board.start_of(*i) < top).find(|i| {
+            let seg = &board.get(*i);
+            seg.is_some_and(|s| !s.sacked && !s.lost && s.resends == 0)
+        });
+        if first.is_some() {
+            return first;
+        }
+        // (4): once per episode, the last outstanding un-SACKed segment
+        if self.rescue.is_some_and(|r| r > board.una()) {
+            return None;
+        }
+        let last = (0..board.len()).rev().find(|i| board.get(*i).is_some_and(|s| !s.sacked && s.resends == 0))?;
+        self.rescue = Some(self.recover);
+        Some(last)
+    }
+}
+
+/// Marks the un-SACKed segments that end at or below `lost_below`: the gaps between SACKed ranges.
+fn mark_below(board: &mut Scoreboard, lost_below: u64) {
+    let mut i = 0;
+    let mut range = 0;
+    while let Some(seg) = board.get(i) {
+        if seg.end > lost_below {
+            return;
+        }
+        if seg.sacked {
+            // jump over the whole SACKed range
+            let end = seg.end;
+            let ranges = board.sacked_ranges();
+            while ranges.get(range).is_some_and(|r| r.1 < end) {
+                range += 1;
+            }
+            let beyond = ranges.get(range).map_or(end, |r| r.1);
+            i = board.index_above(beyond.saturating_sub(1)) + 1;
+            continue;
+        }
+        if !seg.lost {
+            board.mark_lost(i, false);
+        }
+        i += 1;
+    }
+}

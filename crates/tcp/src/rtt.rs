@@ -1,0 +1,175 @@
+//! Round-trip time and retransmission timeout.
+//!
+//! Source: RFC 6298. SRTT and RTTVAR with gains 1/8 and 1/4, RTO = SRTT + max(G, 4 RTTVAR), doubled on each timeout.
+//! Karn: a retransmitted segment gives no sample unless timestamps tell the copies apart.
+//! With many samples in one round trip the gains are divided by their expected number (RFC 7323, appendix G), so
+//! that the memory of the estimator stays several round trips long.
+//! Defaults: first RTO 1 s, minimum 1 s, maximum 60 s, granularity 1 ms.
+
+use crate::config::RtoConfig;
+use bentpipe_base::{Duration, Instant};
+
+/// Interval over which the minimum is kept: as BBR and RACK use it.
+const MIN_WINDOW: Duration = Duration::from_secs(10);
+
+/// The estimator. Usable without a connection.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    config: RtoConfig,
+    srtt: Duration,
+    rttvar: Duration,
+    rto: Duration,
+    backoff: u32,
+    min: Duration,
+    recent_min: (Instant, Duration),
+    latest: Duration,
+    samples: u64,
+}
+
+impl RttEstimator {
+    /// Without a sample yet.
+    pub fn new(config: RtoConfig) -> Self {
+        Self {
+            config,
+            srtt: Duration::ZERO,
+            rttvar: Duration::ZERO,
+            rto: config.initial,
+            backoff: 0,
+            min: Duration(u64::MAX),
+            recent_min: (Instant::ZERO, Duration(u64::MAX)),
+            latest: Duration::ZERO,
+            samples: 0,
+        }
+    }
+
+    /// Takes a sample; `per_round` is the number of samples expected in one round trip, at least 1.
+    pub fn sample(&mut self, now: Instant, rtt: Duration, per_round: u64) {
+        self.latest = rtt;
+        self.min = self.min.min(rtt);
+        if rtt <= self.recent_min.1 || now.since(self.recent_min.0) > MIN_WINDOW {
+            self.recent_min = (now, rtt);
+        }
+        if self.samples == 0 {
+            self.srtt = rtt; // RFC 6298 (2.2)
+            self.rttvar = rtt / 2;
+        } else {
+            // RFC 6298 (2.3), gains divided as in RFC 7323 appendix G; n rounded down to a power of two
+            let shift = per_round.max(1).ilog2();
+            let error = self.srtt.0.abs_diff(rtt.0);
+            self.rttvar = Duration(weigh(self.rttvar.0, error, 2 + shift));
+            self.srtt = Duration(weigh(self.srtt.0, rtt.0, 3 + shift));
+        }
+        self.samples += 1;
+        self.backoff = 0;
+        let spread = self.config.granularity.max(self.rttvar * 4);
+        self.rto = (self.srtt + spread).clamp(self.config.min, self.config.max);
+    }
+
+    /// The retransmission timeout, doubled for each timeout since the last sample, at most the maximum.
+    #[inline]
+    pub fn rto(&self) -> Duration {
+        if self.backoff == 0 {
+            return self.rto;
+        }
+        Duration(self.rto.0.saturating_mul(1 << self.backoff.min(20))).min(self.config.max)
+    }
+
+    /// Doubles the timeout (RFC 6298 (5.5)).
+    pub const fn back_off(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// Takes the doubling back: the timeout was spurious.
+    pub const fn reset_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// Smoothed round-trip time; zero before the first sample.
+    #[inline]
+    pub const fn srtt(&self) -> Duration {
+        self.srtt
+    }
+    /// Mean deviation.
+    pub const fn rttvar(&self) -> Duration {
+        self.rttvar
+    }
+    /// The last sample.
+    pub const fn latest(&self) -> Duration {
+        self.latest
+    }
+    /// The smallest sample ever.
+    pub fn min(&self) -> Option<Duration> {
+        (self.samples > 0).then_some(self.min)
+    }
+    /// The smallest sample of the last ten seconds or so.
+    pub fn recent_min(&self) -> Option<Duration> {
+        (self.samples > 0).then_some(self.recent_min.1)
+    }
+    /// True once a sample was taken.
+    #[inline]
+    pub const fn has_sample(&self) -> bool {
+        self.samples > 0
+    }
+}
+
+/// `old + (new - old) / 2^shift`, without going below zero.
+const fn weigh(old: u64, new: u64, shift: u32) -> u64 {
+    if new >= old { old + ((new - old) >> shift) } else { old - ((old - new) >> shift) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn estimator(min_ms: u64) -> RttEstimator {
+        RttEstimator::new(RtoConfig { min: Duration(min_ms * MS), ..RtoConfig::default() })
+    }
+
+    #[test]
+    fn first_and_second_sample_as_in_rfc_6298() {
+        let mut e = estimator(1);
+        assert_eq!(e.rto(), Duration::from_secs(1)); // (2.1)
+        e.sample(Instant(0), Duration(100 * MS), 1);
+        assert_eq!(e.rto(), Duration(300 * MS)); // R + 4 * R/2
+        e.sample(Instant(0), Duration(180 * MS), 1);
+        // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5; SRTT = 7/8 * 100 + 1/8 * 180 = 110
+        assert_eq!((e.srtt(), e.rttvar()), (Duration(110 * MS), Duration(57_500_000)));
+        assert_eq!(e.rto(), Duration(340 * MS));
+    }
+
+    #[test]
+    fn bounds_granularity_and_backoff() {
+        let mut e = estimator(1000);
+        for _ in 0..200 {
+            e.sample(Instant(0), Duration(100 * MS), 1);
+        }
+        assert_eq!(e.rto(), Duration::from_secs(1)); // (2.4)
+        let mut e = estimator(1);
+        for _ in 0..200 {
+            e.sample(Instant(0), Duration(100 * MS), 1);
+        }
+        assert!(e.rto() >= Duration(101 * MS) && e.rto() < Duration(102 * MS)); // G = 1 ms
+        e.back_off();
+        assert!(e.rto() >= Duration(202 * MS));
+        for _ in 0..30 {
+            e.back_off();
+        }
+        assert_eq!(e.rto(), Duration::from_secs(60)); // (2.5)
+        e.sample(Instant(0), Duration(100 * MS), 1);
+        assert!(e.rto() < Duration(102 * MS));
+    }
+
+    #[test]
+    fn many_samples_per_round_weigh_less() {
+        let mut one = estimator(1);
+        let mut many = estimator(1);
+        one.sample(Instant(0), Duration(100 * MS), 1);
+        many.sample(Instant(0), Duration(100 * MS), 16);
+        one.sample(Instant(0), Duration(200 * MS), 1);
+        many.sample(Instant(0), Duration(200 * MS), 16);
+        assert_eq!(one.srtt(), Duration(112_500_000));
+        assert_eq!(many.srtt(), Duration(100_781_250)); // 1/128 of the step
+    }
+}

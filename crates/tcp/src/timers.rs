@@ -1,0 +1,97 @@
+//! A connection's timers: one deadline per name, the earliest counts.
+
+use bentpipe_base::Instant;
+
+/// Why a connection wants to be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Retransmission timeout (RFC 6298).
+    Retransmit,
+    /// Zero-window probe (RFC 9293, section 3.8.6.1).
+    Persist,
+    /// A delayed acknowledgment is due.
+    DelayedAck,
+    /// The pacer lets the next segment go.
+    Pace,
+    /// An opportunity to send begins (sender jitter).
+    Opportunity,
+    /// RACK's reordering window ends (RFC 8985, section 6.2).
+    Reorder,
+    /// Tail loss probe (RFC 8985, section 7).
+    TailProbe,
+    /// TIME-WAIT ends.
+    TimeWait,
+}
+
+const COUNT: usize = 8;
+
+impl Timer {
+    const ALL: [Self; COUNT] = [
+        Self::Retransmit,
+        Self::Persist,
+        Self::DelayedAck,
+        Self::Pace,
+        Self::Opportunity,
+        Self::Reorder,
+        Self::TailProbe,
+        Self::TimeWait,
+    ];
+}
+
+/// The deadlines.
+#[derive(Clone, Debug)]
+pub struct Timers {
+    at: [Instant; COUNT],
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { at: [Instant::NEVER; COUNT] }
+    }
+}
+
+impl Timers {
+    /// Sets or moves a timer.
+    #[inline]
+    pub const fn set(&mut self, timer: Timer, at: Instant) {
+        self.at[timer as usize] = at;
+    }
+    /// Stops a timer.
+    #[inline]
+    pub const fn stop(&mut self, timer: Timer) {
+        self.at[timer as usize] = Instant::NEVER;
+    }
+    /// Stops all timers.
+    pub const fn stop_all(&mut self) {
+        self.at = [Instant::NEVER; COUNT];
+    }
+    /// True while the timer runs.
+    #[inline]
+    pub const fn runs(&self, timer: Timer) -> bool {
+        self.at[timer as usize].0 != Instant::NEVER.0
+    }
+    /// When it is due.
+    pub const fn at(&self, timer: Timer) -> Option<Instant> {
+        self.at[timer as usize].as_deadline()
+    }
+    /// The earliest deadline, [`Instant::NEVER`] when none runs.
+    #[inline]
+    pub fn earliest(&self) -> Instant {
+        self.at.iter().fold(Instant::NEVER, |a, b| a.min(*b))
+    }
+    /// The earliest deadline with its reason.
+    pub fn next(&self) -> Option<(Instant, Timer)> {
+        let timer = Timer::ALL.into_iter().min_by_key(|t| self.at[*t as usize])?;
+        Some((self.at(timer)?, timer))
+    }
+    /// Takes one timer that is due, and stops it.
+    #[inline]
+    pub fn take_due(&mut self, now: Instant) -> Option<Timer> {
+        if self.earliest() > now {
+            return None;
+        }
+        let timer = Timer::ALL.into_iter().find(|t| self.at[*t as usize] <= now)?;
+        self.stop(timer);
+        Some(timer)
+    }
+}

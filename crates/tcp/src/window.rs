@@ -1,0 +1,139 @@
+//! The receive window: fixed, or grown by dynamic right-sizing.
+//!
+//! Sources: RFC 9293, sections 3.8.6 (the right edge never moves left; silly-window avoidance) and RFC 7323, section 2 (scaling). Auto-tuning: Fisk and Feng,
+//! "Dynamic right-sizing in TCP" (2001), as Linux does it: once per round trip, if the application read more than in any round before, the buffer
+//! becomes twice that.
+//! A window is rounded up to the scale's granularity; the buffer is that much larger than asked for.
+
+use crate::config::ReceiveBuffer;
+use bentpipe_base::{Duration, Instant};
+
+/// State of the advertised window.
+#[derive(Clone, Debug)]
+pub struct ReceiveWindow {
+    buffer: u64,
+    max: u64,
+    auto: bool,
+    scale: u8,
+    /// Right edge last advertised.
+    edge: u64,
+    round_began: Instant,
+    round_read: u64,
+}
+
+impl ReceiveWindow {
+    /// For a buffer policy; `scale` is the shift agreed for our windows, 0 without scaling.
+    pub fn new(policy: ReceiveBuffer, scale: u8) -> Self {
+        let limit = u64::from(u16::MAX) << scale;
+        Self {
+            buffer: policy.initial().0.min(limit),
+            max: policy.max().0.min(limit),
+            auto: matches!(policy, ReceiveBuffer::Auto { .. }),
+            scale,
+            edge: 1,
+            round_began: Instant::ZERO,
+            round_read: 0,
+        }
+    }
+
+    /// Position after the last byte the peer may send.
+    #[inline]
+    pub const fn right_edge(&self) -> u64 {
+        self.edge
+    }
+
+    /// The present buffer in bytes.
+    pub const fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// The right edge that would be advertised now.
+    #[inline]
+    fn wished_edge(&self, next: u64, buffered: u64) -> u64 {
+        let free = self.buffer.saturating_sub(buffered);
+        let step = (1u64 << self.scale) - 1;
+        (next + ((free + step) & !step)).max(self.edge)
+    }
+
+    /// Advertises: moves the edge and returns the window field of the header.
+    #[inline]
+    pub fn advertise(&mut self, next: u64, buffered: u64, largest: u64) -> u16 {
+        let wished = self.wished_edge(next, buffered);
+        // silly-window avoidance: an opening smaller than a segment or half the buffer is not worth telling
+        if wished - self.edge >= largest.min(self.buffer / 2) || self.edge < next {
+            self.edge = wished;
+        }
+        let field = (self.edge - next) >> self.scale;
+        field.min(u64::from(u16::MAX)) as u16
+    }
+
+    /// The unscaled window field of a SYN.
+    pub fn advertise_syn(&mut self, next: u64) -> u16 {
+        let window = self.buffer.min(u64::from(u16::MAX));
+        self.edge = self.edge.max(next + window);
+        window as u16
+    }
+
+    /// True when reading opened the window by a segment, or half the buffer, beyond what the peer knows.
+    #[inline]
+    pub fn opens(&self, next: u64, buffered: u64, largest: u64) -> bool {
+        let known = self.edge - next.min(self.edge);
+        let opening = self.wished_edge(next, buffered) - self.edge;
+        // while the peer has plenty of room the next acknowledgment tells it soon enough
+        opening >= largest.min(self.buffer / 2).max(1) && known < self.buffer / 2
+    }
+
+    /// The application read `bytes`; may grow the buffer.
+    #[inline]
+    pub fn on_read(&mut self, now: Instant, bytes: u64, rtt: Duration) {
+        if !self.auto {
+            return;
+        }
+        self.round_read += bytes;
+        if now.since(self.round_began) >= rtt {
+            let wish = self.round_read.saturating_mul(2);
+            if wish > self.buffer && !rtt.is_zero() {
+                self.buffer = wish.min(self.max);
+            }
+            self.round_began = now;
+            self.round_read = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Size;
+
+    #[test]
+    fn the_right_edge_never_moves_left() {
+        let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(10_000)), 0);
+        assert_eq!(w.advertise(1, 0, 1000), 10_000);
+        assert_eq!(w.advertise(1001, 5000, 1000), 9000); // 5000 buffered would mean 5000 free, but 9000 were promised
+        assert_eq!(w.advertise(10_001, 10_000, 1000), 0);
+        assert!(!w.opens(10_001, 9_500, 1000)); // 500 bytes: not worth telling
+        assert!(w.opens(10_001, 9_000, 1000));
+    }
+
+    #[test]
+    fn scaled_windows_are_rounded_up() {
+        let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(524_140)), 4);
+        let field = w.advertise(1, 0, 1460);
+        assert_eq!(u64::from(field) << 4, 524_144);
+    }
+
+    #[test]
+    fn right_sizing_doubles_what_is_read_per_round_trip() {
+        let auto = ReceiveBuffer::Auto { initial: Size(64_000), max: Size(1_000_000) };
+        let mut w = ReceiveWindow::new(auto, 5);
+        let rtt = Duration::from_millis(100);
+        let mut now = Instant::ZERO;
+        for expected in [128_000, 256_000, 512_000, 1_000_000] {
+            now += rtt;
+            let read = w.buffer();
+            w.on_read(now, read, rtt);
+            assert_eq!(w.buffer(), expected);
+        }
+    }
+}
