@@ -1,2 +1,55 @@
-//! bentpipe
-fn main() {}
+//! The command line: `bentpipe sim`, `bentpipe check`. Standard output is data, standard error is talk.
+
+mod args;
+mod input;
+mod simulate;
+
+use args::{Args, Command, Page};
+use clap::Parser as _;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+/// The input was refused: a file, an option or a value. Also what clap exits with.
+const BAD_INPUT: u8 = 2;
+/// The run itself failed.
+const FAILED: u8 = 1;
+
+/// Why a command ended early.
+enum Failure {
+    /// The user's input is at fault; the text says where.
+    Input(String),
+    /// Something else went wrong.
+    Run(String),
+}
+
+fn main() -> ExitCode {
+    let (text, code) = match run(&Args::parse().command) {
+        Ok(output) => match print(&output) {
+            Ok(()) => return ExitCode::SUCCESS,
+            // Whoever reads our output may stop early, as `head` does.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+            Err(error) => (format!("error: standard output: {error}"), FAILED),
+        },
+        Err(Failure::Input(text)) => (text, BAD_INPUT),
+        Err(Failure::Run(text)) => (text, FAILED),
+    };
+    // Nothing is left to tell a user whose standard error is closed.
+    let _ = writeln!(io::stderr(), "{text}");
+    ExitCode::from(code)
+}
+
+/// Runs a command; returns what goes to standard output.
+fn run(command: &Command) -> Result<String, Failure> {
+    match command {
+        Command::Sim { input, json } => simulate::run(&input::load(input)?, *json),
+        Command::Check { input } => input::load(input).map(|s| bentpipe_scenario::to_toml(&s)),
+        Command::Generate { page: Page::Schema } => Ok(bentpipe_scenario::schema()),
+        Command::Generate { page: Page::Reference } => Ok(bentpipe_scenario::reference()),
+    }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

@@ -1,5 +1,60 @@
 //! Scenario files: TOML with units, parameters and errors that point at the guilty character.
+//!
+//! [`load`] turns the text of a file into a [`Scenario`], a value with nothing left to interpret. [`to_toml`] writes
+//! one back, every default explicit. This crate reads no files and prints nothing: the caller brings the text.
+//!
+//! The way of a file: `value` (TOML with places) -> `parameters` (`--set`, `"$name"`) -> `keys` (types and
+//! units) -> `resolve` (names, counts, limits).
 
+mod diagnostic;
+mod form;
+mod keys;
+mod parameters;
+mod quantity;
+mod reference;
+mod resolve;
+mod scalars;
+mod schema;
+mod source;
 pub mod types;
+mod value;
+mod write;
 
+pub use diagnostic::{Diagnostic, Place};
+pub use reference::reference;
+pub use schema::schema;
+pub use source::{MAX_FILE, Source};
 pub use types::*;
+pub use write::to_toml;
+
+use form::Keys as _;
+use value::{Kind, Value};
+
+/// Reads a scenario.
+///
+/// `sets` are the name and value of each `--set` on the command line, in order; the last one of a name wins. `seed`
+/// replaces the file's.
+///
+/// # Errors
+/// The first error in the file or in `sets`, pointing at the guilty characters. Any text is safe to pass.
+pub fn load(
+    source: &Source,
+    sets: &[(String, String)],
+    seed: Option<u64>,
+) -> Result<Scenario, Box<Diagnostic>> {
+    read(source, sets, seed).map_err(|fault| fault.place(&source::Sources::new(source, sets)))
+}
+
+fn read(source: &Source, sets: &[(String, String)], seed: Option<u64>) -> diagnostic::Result<Scenario> {
+    let mut root = value::parse(source)?;
+    let top = source::Span::file(0..0);
+    // A file of another version is told so before its keys are judged.
+    form::required::<scalars::Version>(&root, "schema", "the file", top)
+        .map_err(|fault| fault.help("help: a scenario file begins with schema = 1"))?;
+    keys::FileKeys::REF.check(&root)?;
+    let mut parameters = parameters::Parameters::read(&root, sets)?;
+    parameters.substitute(&mut root)?;
+    let file = form::read_table::<keys::FileKeys>(&Value { span: top, kind: Kind::Table(root) }, "file")?;
+    parameters.check_used()?;
+    resolve::scenario(file, parameters.resolved(), seed)
+}

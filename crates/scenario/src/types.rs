@@ -36,7 +36,8 @@ pub enum Stop {
 }
 
 /// A parameter's value as it goes into reports.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 pub enum ParamValue {
     /// Text, quantities included: `"64 segments"`.
     Text(String),

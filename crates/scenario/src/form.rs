@@ -1,0 +1,246 @@
+//! What a key may hold. The tables in [`crate::keys`] are made of these, and from them come the parser, its
+//! errors, the JSON schema and the reference page: a key is described once.
+
+use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::quantity::Quantity;
+use crate::source::Span;
+use crate::value::{Kind, Table, Value};
+
+/// The shapes a value can have.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// `schema = 1`.
+    Version,
+    /// Free text on one line.
+    Text,
+    /// A name: letters, digits, `-`, `_` and `.`.
+    Name,
+    /// A whole number in a range.
+    Whole(u64, u64),
+    /// A number without a unit.
+    Number,
+    /// A number in 0..=1.
+    Probability,
+    /// `true`, `false`, `"on"`, `"off"`.
+    Switch,
+    /// Text with a unit.
+    Quantity(&'static Quantity),
+    /// One of some words.
+    Words(&'static [&'static str]),
+    /// A table with known keys.
+    Table(&'static TableInfo),
+    /// A list of such tables.
+    List(&'static TableInfo),
+    /// `[parameters]`: names chosen by the user, with their defaults.
+    Parameters,
+    /// `[resolved]`: names and values.
+    Resolved,
+    /// Any of these.
+    Either(&'static [Form]),
+}
+
+/// One key of a table.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+    /// As Markdown; `None` when the key must be given.
+    pub(crate) default: Option<&'static str>,
+    pub(crate) doc: &'static [&'static str],
+}
+
+/// A table: its keys, and other tables whose keys it also takes.
+pub(crate) struct TableInfo {
+    /// As a user finds it: `[[flows]]`.
+    pub(crate) title: &'static str,
+    pub(crate) doc: &'static [&'static str],
+    pub(crate) keys: &'static [Key],
+    pub(crate) includes: &'static [&'static TableInfo],
+}
+
+/// A value read from a file, with its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+/// Something that can be read from a value.
+pub(crate) trait Read: Sized {
+    /// How it is written.
+    const FORM: Form;
+    /// `key` is the name to use in errors.
+    fn read(value: &Value, key: &str) -> Result<Self>;
+}
+
+/// A table with known keys; made by `table!`.
+pub(crate) trait Keys: Sized {
+    const INFO: TableInfo;
+    /// The same, to point at.
+    const REF: &'static TableInfo = &Self::INFO;
+    /// Reads the keys of this table and leaves alone those it does not know.
+    fn pick(table: &Table, span: Span) -> Result<Self>;
+    /// What is missing here is taken from `base`.
+    #[must_use]
+    fn over(self, base: &Self) -> Self;
+}
+
+impl TableInfo {
+    /// Names of all keys, those of included tables last.
+    pub(crate) fn names(&'static self) -> Vec<&'static str> {
+        let own = self.keys.iter().map(|k| k.name);
+        own.chain(self.includes.iter().flat_map(|t| t.names())).collect()
+    }
+
+    /// Refuses the first key that is not known.
+    pub(crate) fn check(&'static self, table: &Table) -> Result<()> {
+        let names = self.names();
+        let Some(entry) = table.0.iter().find(|e| !names.contains(&e.key.as_str())) else { return Ok(()) };
+        let (key, title) = (&entry.key, self.title);
+        let hint = did_you_mean(key, names.iter().copied());
+        Err(Fault::new(entry.span, format!("unknown key `{key}` in {title}"), hint)
+            .help(format!("help: keys of {title}: {}", listed(names))))
+    }
+}
+
+/// Reads a table: checks its keys, then reads each.
+pub(crate) fn read_table<T: Keys>(value: &Value, key: &str) -> Result<T> {
+    let info = T::REF;
+    match &value.kind {
+        Kind::Table(table) => {
+            info.check(table)?;
+            T::pick(table, value.span)
+        }
+        Kind::Array(_) if info.title.starts_with('[') => Err(Fault::new(
+            value.span,
+            format!("there is one `{key}`, not several"),
+            format!("write {}", info.title),
+        )),
+        _ => Err(wrong(value, key, "a table").help(format!("help: its keys: {}", listed(info.names())))),
+    }
+}
+
+impl<T: Keys> Read for Vec<At<T>> {
+    const FORM: Form = Form::List(T::REF);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        match &value.kind {
+            Kind::Array(items) => {
+                items.iter().map(|v| Ok(At { value: read_table(v, key)?, span: v.span })).collect()
+            }
+            _ => Err(Fault::new(
+                value.span,
+                format!("`{key}` is a list of tables"),
+                format!("write [[{key}]], in double brackets"),
+            )),
+        }
+    }
+}
+
+/// Reads `key` of `table` if it is there.
+pub(crate) fn optional<T: Read>(table: &Table, key: &str) -> Result<Option<At<T>>> {
+    table.get(key).map(|v| Ok(At { value: T::read(v, key)?, span: v.span })).transpose()
+}
+
+/// Reads `key` of `table`, which must have it.
+pub(crate) fn required<T: Read>(table: &Table, key: &str, title: &str, span: Span) -> Result<At<T>> {
+    optional(table, key)?
+        .ok_or_else(|| Fault::new(span, format!("{title} has no `{key}`"), format!("`{key}` must be given")))
+}
+
+/// The error for a value of the wrong kind.
+pub(crate) fn wrong(value: &Value, key: &str, wanted: &str) -> Fault {
+    Fault::new(value.span, format!("`{key}` is {wanted}"), format!("this is {}", value.called()))
+}
+
+/// A key's name: `r#return` in code is `return` in a file.
+pub(crate) const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
+/// Declares a table of keys: a struct to hold them, and its description.
+///
+/// Keys under `required` must be given. The default of the others is documentation; what it means is up to `resolve`.
+macro_rules! table {
+    ($(#[doc = $doc:literal])* struct $Name:ident $title:literal {
+        $(required { $( $(#[doc = $rdoc:literal])* $rkey:ident : $R:ty, )* })?
+        $(optional { $( $(#[doc = $odoc:literal])* $okey:ident : $O:ty = $default:literal, )* })?
+        $(include { $( $field:ident : $Group:ty, )* })?
+    }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug)]
+        pub(crate) struct $Name {
+            $($( pub(crate) $rkey: crate::form::At<$R>, )*)?
+            $($( pub(crate) $okey: Option<crate::form::At<$O>>, )*)?
+            $($( pub(crate) $field: $Group, )*)?
+        }
+
+        impl crate::form::Keys for $Name {
+            const INFO: crate::form::TableInfo = crate::form::TableInfo {
+                title: $title,
+                doc: &[$($doc),*],
+                keys: &[
+                    $($( crate::form::Key {
+                        name: crate::form::plain(stringify!($rkey)),
+                        form: <$R as crate::form::Read>::FORM,
+                        default: None,
+                        doc: &[$($rdoc),*],
+                    }, )*)?
+                    $($( crate::form::Key {
+                        name: crate::form::plain(stringify!($okey)),
+                        form: <$O as crate::form::Read>::FORM,
+                        default: Some($default),
+                        doc: &[$($odoc),*],
+                    }, )*)?
+                ],
+                includes: &[$($( <$Group as crate::form::Keys>::REF, )*)?],
+            };
+
+            fn pick(table: &crate::value::Table, span: crate::source::Span) -> crate::diagnostic::Result<Self> {
+                let _ = span;
+                Ok(Self {
+                    $($( $rkey: crate::form::required(table, crate::form::plain(stringify!($rkey)), $title, span)?, )*)?
+                    $($( $okey: crate::form::optional(table, crate::form::plain(stringify!($okey)))?, )*)?
+                    $($( $field: <$Group as crate::form::Keys>::pick(table, span)?, )*)?
+                })
+            }
+
+            fn over(self, base: &Self) -> Self {
+                let _ = base;
+                Self {
+                    $($( $rkey: self.$rkey, )*)?
+                    $($( $okey: self.$okey.or_else(|| base.$okey.clone()), )*)?
+                    $($( $field: self.$field.over(&base.$field), )*)?
+                }
+            }
+        }
+
+        impl crate::form::Read for $Name {
+            const FORM: crate::form::Form = crate::form::Form::Table(<Self as crate::form::Keys>::REF);
+
+            fn read(value: &crate::value::Value, key: &str) -> crate::diagnostic::Result<Self> {
+                crate::form::read_table(value, key)
+            }
+        }
+    };
+}
+
+/// Declares the words for the values of an enum.
+macro_rules! words {
+    ($T:ty { $( $word:literal => $value:expr, )+ }) => {
+        impl crate::form::Read for $T {
+            const FORM: crate::form::Form = crate::form::Form::Words(&[$($word),+]);
+
+            fn read(value: &crate::value::Value, key: &str) -> crate::diagnostic::Result<Self> {
+                match value.text() {
+                    $( Some($word) => Ok($value), )+
+                    _ => Err(crate::scalars::wrong_word(value, key, &[$($word),+])),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {table, words};

@@ -1,0 +1,311 @@
+//! Numbers with units, read exactly: no float stands between `"1.544 Mbit/s"` and 1544000.
+
+use crate::diagnostic::{Fault, Result, nearest};
+use crate::value::{Kind, Value};
+
+/// A unit and how many base units (bit/s, ns, byte, piece) it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    pub(crate) name: &'static str,
+    pub(crate) scale: u64,
+    pub(crate) dimension: Dimension,
+    /// False for spellings that are taken but not advertised.
+    pub(crate) listed: bool,
+}
+
+/// What a unit measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dimension {
+    Rate,
+    Time,
+    Bytes,
+    Pieces,
+}
+
+/// A kind of quantity: its units and its range in base units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantity {
+    /// With its article: `a rate`.
+    pub(crate) what: &'static str,
+    pub(crate) example: &'static str,
+    pub(crate) units: &'static [Unit],
+    /// Largest value, and how a user would write it.
+    pub(crate) most: (u64, &'static str),
+    /// True when zero makes no sense.
+    pub(crate) positive: bool,
+}
+
+const fn unit(name: &'static str, scale: u64, dimension: Dimension) -> Unit {
+    Unit { name, scale, dimension, listed: true }
+}
+
+const fn quiet(name: &'static str, scale: u64, dimension: Dimension) -> Unit {
+    Unit { name, scale, dimension, listed: false }
+}
+
+const RATES: [Unit; 8] = [
+    unit("bit/s", 1, Dimension::Rate),
+    unit("kbit/s", 1_000, Dimension::Rate),
+    unit("Mbit/s", 1_000_000, Dimension::Rate),
+    unit("Gbit/s", 1_000_000_000, Dimension::Rate),
+    quiet("bps", 1, Dimension::Rate),
+    quiet("kbps", 1_000, Dimension::Rate),
+    quiet("Mbps", 1_000_000, Dimension::Rate),
+    quiet("Gbps", 1_000_000_000, Dimension::Rate),
+];
+const TIMES: [Unit; 6] = [
+    unit("ns", 1, Dimension::Time),
+    unit("us", 1_000, Dimension::Time),
+    unit("ms", 1_000_000, Dimension::Time),
+    unit("s", 1_000_000_000, Dimension::Time),
+    unit("min", 60_000_000_000, Dimension::Time),
+    unit("h", 3_600_000_000_000, Dimension::Time),
+];
+const BYTES: [Unit; 7] = [
+    unit("B", 1, Dimension::Bytes),
+    unit("kB", 1_000, Dimension::Bytes),
+    unit("MB", 1_000_000, Dimension::Bytes),
+    unit("GB", 1_000_000_000, Dimension::Bytes),
+    unit("KiB", 1 << 10, Dimension::Bytes),
+    unit("MiB", 1 << 20, Dimension::Bytes),
+    unit("GiB", 1 << 30, Dimension::Bytes),
+];
+const WINDOWS: [Unit; 9] = with_pieces("segments", "segment");
+const BUFFERS: [Unit; 9] = with_pieces("packets", "packet");
+
+const fn with_pieces(many: &'static str, one: &'static str) -> [Unit; 9] {
+    let [b, kb, mb, gb, kib, mib, gib] = BYTES;
+    [b, kb, mb, gb, kib, mib, gib, unit(many, 1, Dimension::Pieces), quiet(one, 1, Dimension::Pieces)]
+}
+
+/// A year in nanoseconds: longest time in a scenario.
+const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
+
+pub(crate) const RATE: Quantity = Quantity {
+    what: "a rate",
+    example: "10 Mbit/s",
+    units: &RATES,
+    most: (100_000_000_000_000, "100000 Gbit/s"),
+    positive: true,
+};
+pub(crate) const TIME: Quantity =
+    Quantity { what: "a time", example: "500 ms", units: &TIMES, most: (YEAR, "8760 h"), positive: false };
+pub(crate) const SIZE: Quantity = Quantity {
+    what: "a size",
+    example: "50 kB",
+    units: &BYTES,
+    most: (1 << 50, "1048576 GiB"),
+    positive: false,
+};
+pub(crate) const WINDOW: Quantity = Quantity {
+    what: "a window",
+    example: "64 segments",
+    units: &WINDOWS,
+    most: (1 << 50, "1048576 GiB"),
+    positive: true,
+};
+pub(crate) const BUFFER: Quantity = Quantity {
+    what: "a buffer",
+    example: "50 packets",
+    units: &BUFFERS,
+    most: (1 << 50, "1048576 GiB"),
+    positive: false,
+};
+
+impl Quantity {
+    /// Units to advertise.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &'static str> {
+        self.units.iter().filter(|u| u.listed).map(|u| u.name)
+    }
+
+    /// Reads `value`: an amount in base units and what they measure.
+    pub(crate) fn read(&self, value: &Value, key: &str) -> Result<(u64, Dimension)> {
+        let text = match &value.kind {
+            Kind::Text(text) | Kind::Raw(text) => text.trim(),
+            _ => {
+                return Err(self.refuse(
+                    value,
+                    key,
+                    &format!("write {} with its unit, such as \"{}\"", self.what, self.example),
+                ));
+            }
+        };
+        let (number, name) = split(text);
+        if number.is_empty() {
+            let label = match text.strip_prefix('-') {
+                Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+                    "it cannot be negative".to_owned()
+                }
+                _ => format!("this does not start with a number; write \"{}\" or the like", self.example),
+            };
+            return Err(self.refuse(value, key, &label));
+        }
+        if name.is_empty() {
+            let unit = self.example.split(' ').next_back().unwrap_or("");
+            let label = format!("the unit is missing: write \"{number} {unit}\" if that is meant");
+            return Err(self.refuse(value, key, &label));
+        }
+        let Some(unit) = self.units.iter().find(|u| u.name == name) else {
+            return Err(self.refuse(value, key, &self.unit_hint(number, name)));
+        };
+        let amount =
+            exact(number, unit.scale).map_err(|trouble| self.refuse(value, key, &self.trouble(trouble)))?;
+        if amount > self.most.0 {
+            return Err(self.refuse(value, key, &self.trouble(Trouble::TooLarge)));
+        }
+        if amount == 0 && self.positive {
+            return Err(Fault::new(value.span, format!("`{key}` must be more than zero"), "zero"));
+        }
+        Ok((amount, unit.dimension))
+    }
+
+    fn refuse(&self, value: &Value, key: &str, label: &str) -> Fault {
+        let units: Vec<_> = self.listed().collect();
+        let message = format!("`{key}` is not {} with a unit", self.what);
+        Fault::new(value.span, message, label).help(format!("help: units: {}", units.join(", ")))
+    }
+
+    fn trouble(&self, trouble: Trouble) -> String {
+        match trouble {
+            Trouble::TooLarge => format!("the limit is {}", self.most.1),
+            Trouble::Fraction => match self.units[0].dimension {
+                Dimension::Time => "this is not a whole number of nanoseconds".into(),
+                Dimension::Rate => "this is not a whole number of bit/s".into(),
+                Dimension::Bytes | Dimension::Pieces => "this is not a whole number".into(),
+            },
+        }
+    }
+
+    /// What to say about a unit that does not exist.
+    fn unit_hint(&self, number: &str, name: &str) -> String {
+        let ambiguous = match (self.units[0].dimension, name) {
+            (Dimension::Rate, "MB/s" | "kB/s" | "GB/s" | "MBps" | "kBps" | "GBps" | "B/s") => {
+                Some("rates are in bits: 1 MB/s is \"8 Mbit/s\"".to_owned())
+            }
+            (Dimension::Rate, _) if name.to_lowercase().starts_with('m') => Some(format!(
+                "`{name}` could be megabits or megabytes: write \"{number} Mbit/s\" for 10^6 bit/s"
+            )),
+            (Dimension::Bytes, "Mb" | "mb" | "Mbit" | "mB") => Some(format!(
+                "`{name}` could be megabits or megabytes: write MB (10^6 bytes) or MiB (2^20 bytes)"
+            )),
+            (Dimension::Bytes, "Gb" | "gb" | "Gbit" | "gB") => Some(format!(
+                "`{name}` could be gigabits or gigabytes: write GB (10^9 bytes) or GiB (2^30 bytes)"
+            )),
+            (Dimension::Bytes, "KB" | "Kb" | "kb" | "kbit" | "K" | "k") => {
+                Some(format!("`{name}` is ambiguous: write kB (1000 bytes) or KiB (1024 bytes)"))
+            }
+            (Dimension::Time, "m" | "M") => Some("write ms for milliseconds, min for minutes".into()),
+            (Dimension::Time, "sec" | "secs" | "second" | "seconds") => Some(format!("write \"{number} s\"")),
+            (Dimension::Time, "msec" | "millis") => Some(format!("write \"{number} ms\"")),
+            (Dimension::Time, "usec" | "µs" | "μs") => Some(format!("write \"{number} us\"")),
+            _ => None,
+        };
+        ambiguous.unwrap_or_else(|| match nearest(name, self.listed()) {
+            Some(near) => format!("`{name}` is not a unit here: did you mean \"{number} {near}\"?"),
+            None => format!("`{name}` is not a unit here"),
+        })
+    }
+}
+
+/// Why a number does not fit its base unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    TooLarge,
+    Fraction,
+}
+
+/// `"1.5e3 ms"` to `("1.5e3", "ms")`. The number is empty when there is none.
+fn split(text: &str) -> (&str, &str) {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let mut end = digits(0);
+    if end == 0 {
+        return ("", text);
+    }
+    if bytes.get(end) == Some(&b'.') && digits(end + 1) > end + 1 {
+        end = digits(end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let from = end + 1 + sign;
+        if from < bytes.len() && digits(from) > from {
+            end = digits(from);
+        }
+    }
+    (&text[..end], text[end..].trim_start())
+}
+
+/// `number * scale`, which must be a whole number. `number` is what [`split`] takes for one.
+fn exact(number: &str, scale: u64) -> core::result::Result<u64, Trouble> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let mut digits = 0_u128;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        digits = digits
+            .checked_mul(10)
+            .and_then(|d| d.checked_add(u128::from(digit - b'0')))
+            .filter(|d| *d < 1 << 96)
+            .ok_or(Trouble::TooLarge)?;
+    }
+    if digits == 0 {
+        return Ok(0);
+    }
+    // An exponent that does not parse is far beyond any range.
+    let exponent: i32 = exponent.parse().map_err(|_| Trouble::TooLarge)?;
+    let shift = i64::from(exponent) - i64::try_from(fraction.len()).map_err(|_| Trouble::TooLarge)?;
+    let mut product = digits.checked_mul(u128::from(scale)).ok_or(Trouble::Fraction)?;
+    for _ in 0..shift.unsigned_abs().min(64) {
+        product = if shift > 0 {
+            product.checked_mul(10).ok_or(Trouble::TooLarge)?
+        } else if product.is_multiple_of(10) {
+            product / 10
+        } else {
+            return Err(Trouble::Fraction);
+        };
+    }
+    u64::try_from(product).map_err(|_| Trouble::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        for (number, scale, wanted) in [
+            ("1.544", 1_000_000, Ok(1_544_000)),
+            ("0.9", 1_000_000, Ok(900_000)),
+            ("585", 1_000_000, Ok(585_000_000)),
+            ("1e6", 1, Ok(1_000_000)),
+            ("15e-1", 10, Ok(15)),
+            ("0.30000000000000", 10, Ok(3)),
+            ("0", 7, Ok(0)),
+            ("0e999999999999", 7, Ok(0)),
+            ("0.5", 1, Err(Trouble::Fraction)),
+            ("1e-70", 1, Err(Trouble::Fraction)),
+            ("1e70", 1, Err(Trouble::TooLarge)),
+            ("1e99999999999", 1, Err(Trouble::TooLarge)),
+            ("99999999999999999999999999999999999999999999", 1, Err(Trouble::TooLarge)),
+        ] {
+            assert_eq!(exact(number, scale), wanted, "{number} * {scale}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_units_part() {
+        for (text, wanted) in [
+            ("10 Mbit/s", ("10", "Mbit/s")),
+            ("10Mbit/s", ("10", "Mbit/s")),
+            ("1.5e3 ms", ("1.5e3", "ms")),
+            ("3 EB", ("3", "EB")),
+            ("3EB", ("3", "EB")),
+            ("3e", ("3", "e")),
+            ("3.", ("3", ".")),
+            ("", ("", "")),
+            ("ms", ("", "ms")),
+        ] {
+            assert_eq!(split(text), wanted, "{text}");
+        }
+    }
+}

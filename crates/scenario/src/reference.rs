@@ -1,0 +1,100 @@
+//! The table of keys as the reference page of the manual.
+
+use crate::form::{Form, Keys as _, TableInfo};
+use crate::keys::FileKeys;
+use crate::quantity;
+use crate::schema::{paragraph, plain_title};
+use core::fmt::Write as _;
+
+/// What stands before the tables.
+const HEAD: &str = include_str!("reference.md");
+
+/// The reference page of scenario files in Markdown, ending in a newline.
+pub fn reference() -> String {
+    let quantities = [quantity::RATE, quantity::TIME, quantity::SIZE, quantity::WINDOW, quantity::BUFFER];
+    let rows = quantities.iter().map(|q| {
+        let units: Vec<_> = q.listed().map(|u| format!("`{u}`")).collect();
+        let what = q.what.trim_start_matches("a ");
+        format!("| {what} | {} | `\"{}\"` |", units.join(" "), q.example)
+    });
+    let mut out = HEAD.replace("@UNITS@", &rows.collect::<Vec<_>>().join("\n"));
+    let mut tables = Vec::new();
+    visit(FileKeys::REF, &mut tables);
+    for info in tables {
+        write_table(&mut out, info);
+    }
+    out
+}
+
+/// Lists a table and all it leads to, each once.
+fn visit(info: &'static TableInfo, seen: &mut Vec<&'static TableInfo>) {
+    if seen.iter().any(|s| s.title == info.title) {
+        return;
+    }
+    seen.push(info);
+    // Keys that must be given come last: the flows after the network that they use.
+    for key in info.keys.iter().filter(|k| k.default.is_some()) {
+        visit_form(&key.form, seen);
+    }
+    for key in info.keys.iter().filter(|k| k.default.is_none()) {
+        visit_form(&key.form, seen);
+    }
+    for included in info.includes {
+        visit(included, seen);
+    }
+}
+
+fn visit_form(form: &Form, seen: &mut Vec<&'static TableInfo>) {
+    match form {
+        Form::Table(info) | Form::List(info) => visit(info, seen),
+        Form::Either(forms) => forms.iter().for_each(|f| visit_form(f, seen)),
+        _ => {}
+    }
+}
+
+fn write_table(out: &mut String, info: &'static TableInfo) {
+    let heading = if info.title.starts_with('[') {
+        format!("`{}`", info.title)
+    } else {
+        let title = plain_title(info);
+        if title == "file" { "Top of the file".into() } else { format!("`{title}`") }
+    };
+    let _ = write!(out, "\n## {heading}\n\n{}\n", paragraph(info.doc));
+    if !info.keys.is_empty() {
+        out.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
+    }
+    for key in info.keys {
+        let default = key.default.unwrap_or("must be given");
+        let _ =
+            writeln!(out, "| `{}` | {} | {default} | {} |", key.name, form(&key.form), paragraph(key.doc));
+    }
+    for included in info.includes {
+        let _ = write!(out, "\nAnd every key of {}.\n", link(included));
+    }
+}
+
+fn link(info: &TableInfo) -> String {
+    let title = plain_title(info);
+    format!("[`{title}`](#{title})")
+}
+
+/// How a value is written, in a few words.
+fn form(form: &Form) -> String {
+    match form {
+        Form::Version => "`1`".into(),
+        Form::Text => "text".into(),
+        Form::Name => "name".into(),
+        Form::Whole(least, u64::MAX) => format!("whole number from {least}"),
+        Form::Whole(least, most) => format!("whole number, {least} to {most}"),
+        Form::Number => "number".into(),
+        Form::Probability => "probability".into(),
+        Form::Switch => "switch".into(),
+        Form::Quantity(quantity) => quantity.what.trim_start_matches("a ").into(),
+        Form::Words(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
+        Form::Table(info) => format!("table, see {}", link(info)),
+        Form::List(info) => format!("tables, see {}", link(info)),
+        Form::Parameters => "name and default of each".into(),
+        Form::Resolved => "name and value of each".into(),
+        Form::Either(forms) => forms.iter().map(self::form).collect::<Vec<_>>().join(", or "),
+    }
+}

@@ -1,0 +1,171 @@
+//! `[[flows]]`: who sends what to whom, and when.
+
+use super::routes::Reach;
+use super::{Network, ordered, tcp};
+use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::form::{At, Keys as _};
+use crate::keys::{AppForm, FileKeys, FlowKeys, MAX_FLOWS, ReaderForm, StartForm};
+use crate::scalars::Name;
+use crate::types::{App, FlowSpec, NodeKind, Reader, Start};
+use bentpipe_base::{Duration, Instant};
+use std::collections::BTreeSet;
+
+pub(super) fn resolve(
+    file: &FileKeys,
+    network: &Network,
+    reach: &Reach,
+    duration: Duration,
+) -> Result<Vec<FlowSpec>> {
+    let mut flows = Vec::new();
+    let mut taken = BTreeSet::new();
+    if file.flows.value.is_empty() {
+        return Err(Fault::new(file.flows.span, "there are no flows", "a scenario has at least one"));
+    }
+    for group in &file.flows.value {
+        let keys = &group.value;
+        let count = keys.count.map(|c| c.value.0);
+        if flows.len() as u64 + count.unwrap_or(1) > MAX_FLOWS {
+            let span = keys.count.map_or(group.span, |c| c.span);
+            return Err(Fault::new(span, "there are too many flows", format!("the limit is {MAX_FLOWS}")));
+        }
+        let proto = prototype(file, keys, duration)?;
+        let (from, to) = (ends(network, &keys.from, count)?, ends(network, &keys.to, count)?);
+        for (n, (from, to)) in from.into_iter().zip(to).enumerate() {
+            check_path(network, reach, keys, (from, to))?;
+            let name = match count {
+                None => keys.name.value.0.clone(),
+                Some(_) => format!("{}{}", keys.name.value.0, n + 1),
+            };
+            if !taken.insert(name.clone()) {
+                let message = format!("two flows are called `{name}`");
+                return Err(Fault::new(keys.name.span, message, "this name is taken"));
+            }
+            flows.push(FlowSpec { name, from, to, ..proto.clone() });
+        }
+    }
+    Ok(flows)
+}
+
+/// What all flows of a group have in common.
+fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration) -> Result<FlowSpec> {
+    let options = match &file.host {
+        Some(host) => keys.tcp.clone().over(&host.value),
+        None => keys.tcp.clone(),
+    };
+    let (sender, receiver) = tcp::configs(&options)?;
+    Ok(FlowSpec {
+        name: String::new(),
+        from: 0,
+        to: 0,
+        sender,
+        receiver,
+        app: keys.app.as_ref().map_or(Ok(App::Bulk), app)?,
+        reader: keys.reader.as_ref().map_or(Ok(Reader::Eager), reader)?,
+        start: keys.start.as_ref().map_or(Ok(Start::At(Instant::ZERO)), |s| start(s, duration))?,
+    })
+}
+
+/// The hosts at one end of a group: `name` itself, or `name1`, `name2`, ...
+fn ends(network: &Network, name: &At<Name>, count: Option<u64>) -> Result<Vec<usize>> {
+    let word = &name.value.0;
+    if let Some(node) = network.by_name.get(word) {
+        if network.nodes[*node].kind == NodeKind::Router {
+            return Err(Fault::new(
+                name.span,
+                format!("`{word}` is a router"),
+                "flows begin and end at hosts",
+            ));
+        }
+        return Ok(vec![*node; count.unwrap_or(1) as usize]);
+    }
+    let Some(count) = count.filter(|_| network.by_name.contains_key(&format!("{word}1"))) else {
+        return Err(unknown_host(network, name, count));
+    };
+    (1..=count)
+        .map(|n| match network.by_name.get(&format!("{word}{n}")) {
+            Some(node) if network.nodes[*node].kind == NodeKind::Host => Ok(*node),
+            _ => {
+                let message = format!("there is no host `{word}{n}` for flow {n} of {count}");
+                Err(Fault::new(name.span, message, format!("hosts `{word}1` to `{word}{}` exist", n - 1)))
+            }
+        })
+        .collect()
+}
+
+fn unknown_host(network: &Network, name: &At<Name>, count: Option<u64>) -> Fault {
+    let word = &name.value.0;
+    let names = || network.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str());
+    let numbered = count.is_none() && network.by_name.contains_key(&format!("{word}1"));
+    let label = if numbered {
+        format!("`{word}1` exists; `{word}` alone works with `count`")
+    } else {
+        did_you_mean(word, names())
+    };
+    Fault::new(name.span, format!("there is no host `{word}`"), label)
+        .help(format!("help: hosts: {}", listed(names())))
+}
+
+fn check_path(network: &Network, reach: &Reach, keys: &FlowKeys, (from, to): (usize, usize)) -> Result<()> {
+    if from == to {
+        let message = format!("a flow from `{0}` to `{0}`", network.nodes[from].name);
+        return Err(Fault::new(keys.to.span, message, "a flow has two hosts"));
+    }
+    if !reach.connected(from, to) {
+        let message =
+            format!("no path leads from `{}` to `{}`", network.nodes[from].name, network.nodes[to].name);
+        return Err(Fault::new(keys.to.span, message, "not connected"));
+    }
+    Ok(())
+}
+
+fn app(given: &At<AppForm>) -> Result<App> {
+    let AppForm::Table(keys) = &given.value else { return Ok(App::Bulk) };
+    match (keys.transfer, keys.rate) {
+        (Some(size), None) if size.value.0 == 0 => {
+            Err(Fault::new(size.span, "`transfer` must be more than zero", "zero"))
+        }
+        (Some(size), None) => Ok(App::Transfer(size.value)),
+        (None, Some(rate)) => Ok(App::Rate(rate.value)),
+        _ => Err(exactly_one(given.span, "app", "transfer, rate")),
+    }
+}
+
+fn reader(given: &At<ReaderForm>) -> Result<Reader> {
+    let ReaderForm::Table(keys) = &given.value else { return Ok(Reader::Eager) };
+    match (keys.rate, &keys.pause, keys.stop_at) {
+        (Some(rate), None, None) => Ok(Reader::Slow(rate.value)),
+        (None, None, Some(at)) => Ok(Reader::StopAt(at.value)),
+        (None, Some(pause), None) => {
+            ordered("pause", pause.value.from, pause.value.to)?;
+            Ok(Reader::Pause { from: pause.value.from.value, to: pause.value.to.value })
+        }
+        _ => Err(exactly_one(given.span, "reader", "rate, pause, stop_at")),
+    }
+}
+
+fn exactly_one(span: crate::source::Span, key: &str, keys: &str) -> Fault {
+    Fault::new(span, format!("`{key}` has exactly one key"), format!("one of {keys}"))
+}
+
+fn start(given: &At<StartForm>, duration: Duration) -> Result<Start> {
+    let (start, last) = match &given.value {
+        StartForm::At(at) => (Start::At(*at), At { value: *at, span: given.span }),
+        StartForm::Table(keys) => {
+            ordered("start", keys.from, keys.to)?;
+            (Start::Uniform(keys.from.value, keys.to.value), keys.to)
+        }
+    };
+    // A random start is before `to`, so `to` itself may be the end of the run.
+    let late = match start {
+        Start::At(at) => at.0 >= duration.0,
+        Start::Uniform(_, to) => to.0 > duration.0,
+    };
+    if late {
+        return Err(Fault::new(
+            last.span,
+            "the flow starts after the run",
+            format!("the run lasts {duration}"),
+        ));
+    }
+    Ok(start)
+}

@@ -1,0 +1,167 @@
+//! `[[hosts]]`, `[[routers]]` and `[[links]]`: any graph.
+
+use super::{Network, check_nodes};
+use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::form::{At, Keys as _};
+use crate::keys::{DirectionKeys, FileKeys, LinkKeys, MAX_LINKS, RouteKeys, RouterKeys};
+use crate::scalars::Name;
+use crate::source::Span;
+use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
+use bentpipe_base::{Probability, Size};
+use std::collections::BTreeMap;
+
+/// Longest framing; more than any link layer adds.
+const MAX_FRAMING: u64 = 65_535;
+
+pub(super) fn build(file: &FileKeys, span: Span) -> Result<Network> {
+    let hosts = file.hosts.as_ref().map_or(&[][..], |h| &h.value);
+    let routers = file.routers.as_ref().map_or(&[][..], |r| &r.value);
+    let links = file.links.as_ref().map_or(&[][..], |l| &l.value);
+    check_nodes(hosts.len() + routers.len(), span)?;
+    if links.len() > MAX_LINKS {
+        return Err(Fault::new(span, "there are too many links", format!("the limit is {MAX_LINKS}")));
+    }
+
+    // Nodes count in the order of the file, whatever they are: routes break ties by order.
+    let mut nodes: Vec<(Span, &At<Name>, NodeKind)> =
+        hosts.iter().map(|h| (h.span, &h.value.name, NodeKind::Host)).collect();
+    nodes.extend(routers.iter().map(|r| (r.span, &r.value.name, NodeKind::Router)));
+    nodes.sort_by_key(|(span, ..)| *span);
+
+    let mut network = Network::empty();
+    for (_, name, kind) in &nodes {
+        if !network.add(NodeSpec { name: name.value.0.clone(), kind: *kind, routes: Vec::new() }) {
+            let message = format!("two nodes are called `{}`", name.value.0);
+            return Err(Fault::new(name.span, message, "this name is taken"));
+        }
+    }
+    let names = add_links(&mut network, links)?;
+    check_hosts(&network, &nodes)?;
+    for router in routers {
+        add_routes(&mut network, &router.value, &names)?;
+    }
+    Ok(network)
+}
+
+/// Adds all links; returns their indices by the names of both directions.
+fn add_links(network: &mut Network, links: &[At<LinkKeys>]) -> Result<BTreeMap<String, usize>> {
+    let mut names = BTreeMap::new();
+    for (index, link) in links.iter().enumerate() {
+        let keys = &link.value;
+        let name = keys.name.value.0.clone();
+        let reverse =
+            keys.reverse_name.as_ref().map_or_else(|| format!("{name}-return"), |n| n.value.0.clone());
+        let reverse_span = keys.reverse_name.as_ref().map_or(keys.name.span, |n| n.span);
+        for (name, span) in [(&name, keys.name.span), (&reverse, reverse_span)] {
+            if names.insert(name.clone(), index).is_some() {
+                return Err(Fault::new(span, format!("two links are called `{name}`"), "this name is taken")
+                    .help("help: the two directions of a link have a name each"));
+            }
+        }
+        let (a, b) = (find_node(network, &keys.from)?, find_node(network, &keys.to)?);
+        if a == b {
+            return Err(Fault::new(keys.to.span, format!("link `{name}` ends where it begins"), ""));
+        }
+        let side = |given: &Option<At<DirectionKeys>>, which: &str| {
+            let given = given.as_ref().map(|d| d.value.clone());
+            let merged = given.map_or_else(|| keys.both.clone(), |d| d.over(&keys.both));
+            direction(&merged, link.span, &format!("link `{name}`, {which},"))
+        };
+        let (forward, backward) = (side(&keys.forward, "forward")?, side(&keys.backward, "backward")?);
+        network.links.push(LinkSpec { name, reverse_name: reverse, a, b, forward, backward });
+    }
+    Ok(names)
+}
+
+/// Resolves one direction of a link; `whose` names it in errors.
+pub(super) fn direction(keys: &DirectionKeys, span: Span, whose: &str) -> Result<DirectionSpec> {
+    let missing = |key: &str| {
+        Fault::new(
+            span,
+            format!("{whose} has no `{key}`").replace(", has", " has"),
+            format!("`{key}` must be given"),
+        )
+    };
+    let channel = &keys.channel;
+    if let Some(framing) = channel.framing.filter(|f| f.value.0 > MAX_FRAMING) {
+        let label = format!("the limit is {MAX_FRAMING} B");
+        return Err(Fault::new(framing.span, "`framing` is too large", label));
+    }
+    Ok(DirectionSpec {
+        rate: channel.rate.ok_or_else(|| missing("rate"))?.value,
+        delay: keys.delay.ok_or_else(|| missing("delay"))?.value,
+        buffer: channel.buffer.ok_or_else(|| missing("buffer"))?.value,
+        loss: channel.loss.map_or(Probability::ZERO, |v| v.value),
+        ber: channel.ber.map_or(Probability::ZERO, |v| v.value),
+        framing: channel.framing.map_or(Size::ZERO, |v| v.value),
+    })
+}
+
+fn find_node(network: &Network, name: &At<Name>) -> Result<usize> {
+    network.by_name.get(&name.value.0).copied().ok_or_else(|| {
+        let names = || network.nodes.iter().map(|n| n.name.as_str());
+        let word = &name.value.0;
+        Fault::new(name.span, format!("there is no node `{word}`"), did_you_mean(word, names()))
+            .help(format!("help: nodes: {}", listed(names())))
+    })
+}
+
+fn check_hosts(network: &Network, nodes: &[(Span, &At<Name>, NodeKind)]) -> Result<()> {
+    let mut count = vec![0_usize; network.nodes.len()];
+    for link in &network.links {
+        count[link.a] += 1;
+        count[link.b] += 1;
+    }
+    for ((_, name, kind), count) in nodes.iter().zip(count) {
+        let host = &name.value.0;
+        let (message, label) = match (kind, count) {
+            (NodeKind::Router, _) | (_, 1) => continue,
+            (_, 0) => (format!("host `{host}` has no link"), "a host has exactly one"),
+            (_, n) => {
+                (format!("host `{host}` has {n} links"), "a host has exactly one: put a router before it")
+            }
+        };
+        return Err(Fault::new(name.span, message, label));
+    }
+    Ok(())
+}
+
+fn add_routes(network: &mut Network, router: &RouterKeys, links: &BTreeMap<String, usize>) -> Result<()> {
+    let node = find_node(network, &router.name)?;
+    for route in router.routes.iter().flat_map(|r| &r.value) {
+        let RouteKeys { to, via } = &route.value;
+        let target = find_node(network, to)?;
+        if network.nodes[target].kind == NodeKind::Router {
+            let message = format!("`{}` is a router", to.value.0);
+            return Err(Fault::new(to.span, message, "a route leads to a host"));
+        }
+        let link = *links.get(&via.value.0).ok_or_else(|| unknown_link(network, node, via))?;
+        let ends = &network.links[link];
+        if ends.a != node && ends.b != node {
+            let message = format!("link `{}` does not touch `{}`", via.value.0, router.name.value.0);
+            return Err(Fault::new(via.span, message, "a router sends over its own links")
+                .help(format!("help: its links: {}", listed(links_of(network, node)))));
+        }
+        if network.nodes[node].routes.iter().any(|(to, _)| *to == target) {
+            let message = format!("`{}` has two routes to `{}`", router.name.value.0, to.value.0);
+            return Err(Fault::new(to.span, message, "this is the second"));
+        }
+        network.nodes[node].routes.push((target, link));
+        network.routes.push((node, target, link, via.span));
+    }
+    Ok(())
+}
+
+fn unknown_link(network: &Network, node: usize, via: &At<Name>) -> Fault {
+    let word = &via.value.0;
+    let names = || links_of(network, node);
+    Fault::new(via.span, format!("there is no link `{word}`"), did_you_mean(word, names())).help(format!(
+        "help: links of `{}`: {}",
+        network.nodes[node].name,
+        listed(names())
+    ))
+}
+
+fn links_of(network: &Network, node: usize) -> impl Iterator<Item = &str> {
+    network.links.iter().filter(move |l| l.a == node || l.b == node).map(|l| l.name.as_str())
+}

@@ -1,0 +1,188 @@
+//! The options of `[host]` and of flows to the configurations of both ends.
+
+use super::scheme;
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::{DelayedAckForm, TcpKeys, WindowForm};
+use crate::scalars::{Ssthresh, Window};
+use bentpipe_base::{Duration, Size};
+use bentpipe_tcp::{Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig};
+
+/// Largest window without the window scale option, in bytes (RFC 9293, section 3.1).
+const UNSCALED: u64 = 65_535;
+/// Largest scale (RFC 7323, section 2.3).
+const MAX_SCALE: u32 = 14;
+/// Largest payload: what an IPv4 packet holds besides 40 bytes of headers.
+const MAX_SEGMENT: u64 = 65_495;
+/// A retransmission timeout shorter than this is a slip.
+const SHORTEST_RTO: Duration = Duration::from_millis(1);
+/// Delayed ACKs are sent in less than this (RFC 9293, section 3.8.6.3).
+const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
+
+/// The sender's and the receiver's configuration.
+pub(super) fn configs(keys: &TcpKeys) -> Result<(Config, Config)> {
+    let default = Config::default();
+    let mss = segment(keys, default.mss)?;
+    let options = options(keys, default.options);
+    let receive_buffer = window(keys, options, mss, default.receive_buffer)?;
+    let scheme = keys.tcp.as_ref().map_or(Ok(default.scheme), |t| scheme::resolve(&t.value))?;
+    let receiver = Config {
+        scheme,
+        mss,
+        send_buffer: keys.send_buffer.map_or(default.send_buffer, |v| v.value.0),
+        receive_buffer,
+        delayed_ack: keys.delayed_ack.as_ref().map_or(Ok(default.delayed_ack), delayed_ack)?,
+        nagle: keys.nagle.map_or(default.nagle, |v| v.value),
+        options,
+        initial_window: keys.iw.map_or(default.initial_window, |v| v.value.0 as u32),
+        initial_ssthresh: keys
+            .ssthresh
+            .map_or(default.initial_ssthresh, |v| ssthresh(v.value, mss, receive_buffer)),
+        rto: rto(keys, default.rto)?,
+        limited_transmit: keys.limited_transmit.map_or(default.limited_transmit, |v| v.value),
+        validation: keys.validation.map_or(default.validation, |v| v.value),
+        pacing: keys.pacing.map_or(default.pacing, |v| v.value),
+        ecn: keys.ecn.map_or(default.ecn, |v| v.value),
+        // Jitter is the data sender's; a receiver that delayed its ACKs at random would be another experiment.
+        jitter: None,
+        time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),
+        max_timeouts: keys.max_timeouts.map_or(default.max_timeouts, |v| v.value.0 as u32),
+    };
+    let mut sender = Config { jitter: jitter(keys), ..receiver.clone() };
+    // An old sender does not ask for SACK, whatever its peer could do.
+    sender.options.sack &= scheme.wants_sack();
+    Ok((sender, receiver))
+}
+
+fn segment(keys: &TcpKeys, default: u16) -> Result<u16> {
+    let Some(At { value: Size(bytes), span }) = keys.segment else { return Ok(default) };
+    match u16::try_from(bytes) {
+        Ok(mss) if (1..=MAX_SEGMENT).contains(&bytes) => Ok(mss),
+        _ => Err(Fault::new(
+            span,
+            "a segment of that size does not exist",
+            format!("from 1 B to {MAX_SEGMENT} B"),
+        )),
+    }
+}
+
+fn options(keys: &TcpKeys, default: Options) -> Options {
+    Options {
+        mss: keys.mss_option.map_or(default.mss, |v| v.value),
+        window_scale: keys.window_scale.map_or(default.window_scale, |v| v.value),
+        sack: keys.sack.map_or(default.sack, |v| v.value),
+        timestamps: keys.timestamps.map_or(default.timestamps, |v| v.value),
+    }
+}
+
+fn bytes(window: Window, mss: u16) -> Size {
+    match window {
+        Window::Bytes(size) => size,
+        Window::Segments(n) => Size(n.saturating_mul(u64::from(mss))),
+    }
+}
+
+/// The receive window, which must be one that the option can express.
+fn window(keys: &TcpKeys, options: Options, mss: u16, default: ReceiveBuffer) -> Result<ReceiveBuffer> {
+    let buffer = match keys.window.as_ref().map(|w| &w.value) {
+        None => default,
+        Some(WindowForm::Fixed(window)) => ReceiveBuffer::Fixed(bytes(*window, mss)),
+        Some(WindowForm::Table(table)) => {
+            let (initial, max) = (bytes(table.initial.value, mss), bytes(table.max.value, mss));
+            if max < initial {
+                return Err(Fault::new(
+                    table.max.span,
+                    "`max` is less than `initial`",
+                    format!("that is {initial}"),
+                ));
+            }
+            ReceiveBuffer::Auto { initial, max }
+        }
+    };
+    let limit = if options.window_scale { UNSCALED << MAX_SCALE } else { UNSCALED };
+    if buffer.max().0 <= limit {
+        return Ok(buffer);
+    }
+    let asked = keys.window.as_ref().map(|w| match &w.value {
+        WindowForm::Fixed(_) => w.span,
+        WindowForm::Table(table) => table.max.span,
+    });
+    let largest = buffer.max();
+    match (asked, keys.window_scale) {
+        (Some(span), None | Some(At { value: true, .. })) => Err(Fault::new(
+            span,
+            format!("a window of {largest} is more than TCP can announce"),
+            format!("the limit is {limit} B"),
+        )),
+        (Some(span), _) => Err(Fault::new(
+            span,
+            format!("a window of {largest} needs window scale"),
+            format!("the limit is {limit} B with `window_scale = false`"),
+        )),
+        (None, Some(scale)) => Err(Fault::new(
+            scale.span,
+            format!("the default window of up to {largest} needs window scale"),
+            "give `window = \"65535 B\"` or less",
+        )),
+        (None, None) => Ok(buffer),
+    }
+}
+
+fn ssthresh(given: Ssthresh, mss: u16, receive_buffer: ReceiveBuffer) -> Option<Size> {
+    match given {
+        Ssthresh::Unlimited => None,
+        Ssthresh::ReceiveWindow => Some(receive_buffer.max()),
+        Ssthresh::Window(window) => Some(bytes(window, mss)),
+    }
+}
+
+fn delayed_ack(given: &At<DelayedAckForm>) -> Result<Option<DelayedAck>> {
+    let (mut count, mut timeout) = (2, Duration::from_millis(200));
+    match &given.value {
+        DelayedAckForm::Switch(false) => return Ok(None),
+        DelayedAckForm::Switch(true) => {}
+        DelayedAckForm::Table(table) => {
+            count = table.count.map_or(count, |c| c.value.0 as u32);
+            timeout = table.timeout.map_or(timeout, |t| t.value);
+            if let Some(given) = table.timeout.filter(|t| t.value >= LONGEST_DELAYED_ACK) {
+                let label = format!("less than {LONGEST_DELAYED_ACK}");
+                return Err(Fault::new(given.span, "an ACK cannot be delayed that long", label));
+            }
+        }
+    }
+    Ok(Some(DelayedAck { count, timeout }))
+}
+
+fn rto(keys: &TcpKeys, default: RtoConfig) -> Result<RtoConfig> {
+    for (key, given) in
+        [("min_rto", keys.min_rto), ("initial_rto", keys.initial_rto), ("max_rto", keys.max_rto)]
+    {
+        if let Some(given) = given.filter(|g| g.value < SHORTEST_RTO) {
+            return Err(Fault::new(
+                given.span,
+                format!("`{key}` is too short"),
+                format!("at least {SHORTEST_RTO}"),
+            ));
+        }
+    }
+    let rto = RtoConfig {
+        min: keys.min_rto.map_or(default.min, |v| v.value),
+        max: keys.max_rto.map_or(default.max, |v| v.value),
+        initial: keys.initial_rto.map_or(default.initial, |v| v.value),
+        granularity: keys.rto_granularity.map_or(default.granularity, |v| v.value),
+    };
+    for (key, value, given) in
+        [("min_rto", rto.min, keys.min_rto), ("initial_rto", rto.initial, keys.initial_rto)]
+    {
+        if let Some(guilty) = given.or(keys.max_rto).filter(|_| value > rto.max) {
+            let label = format!("`{key}` is {value}, `max_rto` is {}", rto.max);
+            return Err(Fault::new(guilty.span, format!("`{key}` is more than `max_rto`"), label));
+        }
+    }
+    Ok(rto)
+}
+
+fn jitter(keys: &TcpKeys) -> Option<Jitter> {
+    let max = keys.jitter.map(|v| v.value).filter(|v| !v.is_zero())?;
+    Some(Jitter { max, kind: keys.jitter_kind.map_or(JitterKind::Opportunity, |v| v.value) })
+}

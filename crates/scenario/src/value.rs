@@ -1,0 +1,169 @@
+//! TOML text to a tree of values that remember where they were written.
+
+use crate::diagnostic::{Fault, Result};
+use crate::source::{MAX_FILE, Source, Span};
+use toml::de::{DeTable, DeValue};
+use toml_parser::lexer::TokenKind;
+
+/// Deepest nesting of arrays and inline tables; scenario files need four.
+const MAX_DEPTH: usize = 16;
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    pub(crate) span: Span,
+    pub(crate) kind: Kind,
+}
+
+/// What kind of value.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Text(String),
+    /// Text from `--set`, typed by the place where it is used.
+    Raw(String),
+    Integer(i128),
+    Number(f64),
+    Switch(bool),
+    Array(Vec<Value>),
+    Table(Table),
+}
+
+/// Entries in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table(pub(crate) Vec<Entry>);
+
+/// A key and its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) span: Span,
+    pub(crate) value: Value,
+}
+
+impl Table {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+        self.0.iter().find(|e| e.key == key).map(|e| &e.value)
+    }
+}
+
+impl Value {
+    /// The kind of value as a user would call it.
+    pub(crate) fn called(&self) -> &'static str {
+        match self.kind {
+            Kind::Text(_) | Kind::Raw(_) => "text",
+            Kind::Integer(_) | Kind::Number(_) => "a bare number",
+            Kind::Switch(_) => "a switch",
+            Kind::Array(_) => "a list",
+            Kind::Table(_) => "a table",
+        }
+    }
+
+    /// Quoted text, or text from `--set`.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) | Kind::Raw(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Parses a whole file.
+pub(crate) fn parse(source: &Source) -> Result<Table> {
+    let text = source.text();
+    if text.len() > MAX_FILE {
+        let message = format!("the file is longer than {} MiB", MAX_FILE >> 20);
+        return Err(Fault::new(Span::file(0..0), message, ""));
+    }
+    check_depth(text)?;
+    let root = DeTable::parse(text).map_err(|error| syntax(text, &error))?;
+    table(root.get_ref())
+}
+
+/// The parser guards its own stack, but dropping or walking what it built must not overflow ours.
+fn check_depth(text: &str) -> Result<()> {
+    let mut depth = 0_usize;
+    for token in toml_parser::Source::new(text).lex() {
+        match token.kind() {
+            TokenKind::LeftCurlyBracket | TokenKind::LeftSquareBracket => depth += 1,
+            TokenKind::RightCurlyBracket | TokenKind::RightSquareBracket => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            let span = Span::file(token.span().start()..token.span().end());
+            return Err(Fault::new(
+                span,
+                "tables and lists are nested too deeply",
+                format!("the limit is {MAX_DEPTH}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A syntax error in our words where they help more than the parser's.
+fn syntax(text: &str, error: &toml::de::Error) -> Fault {
+    let range = error.span().unwrap_or(0..0);
+    let word = text.get(range.clone()).unwrap_or("").trim();
+    let fault = |label: &str| Fault::new(Span::file(range.clone()), "this is not TOML", label);
+    let message = error.message();
+    if message.starts_with("string values must be quoted") {
+        return match word {
+            "" => fault("a value is missing here"),
+            "on" => fault("a switch is `true`, or `\"on\"` in quotes"),
+            "off" => fault("a switch is `false`, or `\"off\"` in quotes"),
+            _ => fault(&format!("text and quantities stand in quotes: \"{word}\"")),
+        };
+    }
+    if message == "duplicate key" {
+        let label = format!("`{word}` was given before");
+        return Fault::new(Span::file(range), "a key is given twice", label)
+            .maybe(word_is_list(word).then(|| format!("help: to add another one, write [[{word}]]")));
+    }
+    fault(message)
+}
+
+fn word_is_list(word: &str) -> bool {
+    matches!(word, "hosts" | "routers" | "links" | "flows")
+}
+
+fn table(source: &DeTable<'_>) -> Result<Table> {
+    let mut entries = Vec::with_capacity(source.len());
+    for (key, item) in source {
+        let span = Span::file(key.span());
+        entries.push(Entry {
+            key: key.get_ref().to_string(),
+            span,
+            value: value(item.get_ref(), item.span())?,
+        });
+    }
+    entries.sort_by_key(|e| e.span.start);
+    Ok(Table(entries))
+}
+
+fn value(source: &DeValue<'_>, range: core::ops::Range<usize>) -> Result<Value> {
+    let span = Span::file(range);
+    let kind = match source {
+        DeValue::String(text) => Kind::Text(text.to_string()),
+        DeValue::Integer(n) => match i128::from_str_radix(n.as_str(), n.radix()) {
+            Ok(n) => Kind::Integer(n),
+            Err(_) => return Err(Fault::new(span, "this number is too large", "")),
+        },
+        DeValue::Float(n) => match n.as_str().parse() {
+            Ok(n) => Kind::Number(n),
+            Err(_) => return Err(Fault::new(span, "this is not a number", "")),
+        },
+        DeValue::Boolean(on) => Kind::Switch(*on),
+        DeValue::Datetime(_) => {
+            return Err(Fault::new(
+                span,
+                "nothing in a scenario is a date",
+                "write a time with a unit, such as \"500 s\"",
+            ));
+        }
+        DeValue::Array(items) => {
+            Kind::Array(items.iter().map(|v| value(v.get_ref(), v.span())).collect::<Result<_>>()?)
+        }
+        DeValue::Table(entries) => Kind::Table(table(entries)?),
+    };
+    Ok(Value { span, kind })
+}
