@@ -227,15 +227,29 @@ macro_rules! table {
     };
 }
 
+/// An enum whose values are words.
+pub(crate) trait Word {
+    /// As it is written.
+    fn word(&self) -> &'static str;
+}
+
 /// Declares the words for the values of an enum.
 macro_rules! words {
-    ($T:ty { $( $word:literal => $value:expr, )+ }) => {
+    ($T:ident { $( $word:literal => $value:ident, )+ }) => {
+        impl crate::form::Word for $T {
+            fn word(&self) -> &'static str {
+                match self {
+                    $( Self::$value => $word, )+
+                }
+            }
+        }
+
         impl crate::form::Read for $T {
             const FORM: crate::form::Form = crate::form::Form::Words(&[$($word),+]);
 
             fn read(value: &crate::value::Value, key: &str) -> crate::diagnostic::Result<Self> {
                 match value.text() {
-                    $( Some($word) => Ok($value), )+
+                    $( Some($word) => Ok(Self::$value), )+
                     _ => Err(crate::scalars::wrong_word(value, key, &[$($word),+])),
                 }
             }

@@ -262,7 +262,7 @@ table! {
         optional {
             /// Congestion control and loss recovery: a name, or a table with parameters.
             tcp: SchemeForm = "`\"cubic\"`",
-            /// Payload of a full segment, also announced in the MSS option. From 1 B to 65495 B.
+            /// Payload of a full segment, and what the MSS option announces; timestamps take 12 bytes of it. From 1 B to 65495 B.
             segment: Size = "`\"1460 B\"`",
             /// Receive window: a size, a number of segments, or a table for a window that tunes itself. At most 65535 B without window scale.
             window: WindowForm = "`{ initial = \"64 KiB\", max = \"6 MiB\" }`",
@@ -366,7 +366,7 @@ table! {
     /// Loss recovery of a scheme.
     struct RecoveryKeys "recovery" {
         optional {
-            /// How losses are found: RFC 5681, 6582, 6675 or 8985.
+            /// How losses are found: RFC 5681, RFC 6582, the timer of Vegas, RFC 6675 or RFC 8985.
             detection: Detection = "as the scheme",
             /// How the window comes down during recovery.
             reduction: Reduction = "as the scheme",

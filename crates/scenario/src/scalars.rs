@@ -54,20 +54,17 @@ pub(crate) struct SendBuffer(pub(crate) Option<Size>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SchemeName(pub(crate) Scheme);
 
-words!(Stop { "duration" => Stop::Duration, "finished" => Stop::Finished, });
-words!(JitterKind { "opportunity" => JitterKind::Opportunity, "packet" => JitterKind::Packet, });
-words!(Validation { "keep" => Validation::Keep, "restart" => Validation::Restart, "validate" => Validation::Validate, });
+words!(Stop { "duration" => Duration, "finished" => Finished, });
+words!(JitterKind { "opportunity" => Opportunity, "packet" => Packet, });
+words!(Validation { "keep" => Keep, "restart" => Restart, "validate" => Validate, });
 words!(Detection {
-    "reno" => Detection::Reno,
-    "newreno" => Detection::NewReno,
-    "sack" => Detection::Sack,
-    "rack" => Detection::Rack,
+    "reno" => Reno,
+    "newreno" => NewReno,
+    "vegas" => Vegas,
+    "sack" => Sack,
+    "rack" => Rack,
 });
-words!(Reduction {
-    "at-once" => Reduction::AtOnce,
-    "rate-halving" => Reduction::RateHalving,
-    "prr" => Reduction::Prr,
-});
+words!(Reduction { "at-once" => AtOnce, "rate-halving" => RateHalving, "prr" => Prr, });
 
 /// The error for a word that is none of `known`.
 pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {

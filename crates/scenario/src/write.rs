@@ -1,13 +1,11 @@
 //! A scenario back to TOML, with every default explicit: what `bentpipe check` prints.
 
+use crate::form::Word as _;
 use crate::types::{
     App, Buffer, DirectionSpec, FlowSpec, LinkSpec, NodeKind, NodeSpec, ParamValue, Reader, Scenario, Start,
-    Stop,
 };
 use bentpipe_base::{Duration, Instant, Size};
-use bentpipe_tcp::{
-    Config, Detection, Growth, JitterKind, ReceiveBuffer, RecoveryParams, Reduction, Scheme, Validation,
-};
+use bentpipe_tcp::{Config, Growth, Jitter, JitterKind, ReceiveBuffer, RecoveryParams, Scheme};
 use core::fmt::Write as _;
 
 /// Writes a scenario as a file that loads back to an equal value.
@@ -42,11 +40,7 @@ fn head(out: &mut String, scenario: &Scenario) {
     line(out, "title", &quoted(&scenario.title));
     line(out, "seed", &scenario.seed.to_string());
     line(out, "duration", &time(scenario.duration));
-    let stop = match scenario.stop {
-        Stop::Duration => "duration",
-        Stop::Finished => "finished",
-    };
-    line(out, "stop", &quoted(stop));
+    line(out, "stop", &quoted(scenario.stop.word()));
     if let Some((from, to)) = scenario.measure {
         line(out, "measure", &format!("{{ from = {}, to = {} }}", at(from), at(to)));
     }
@@ -139,7 +133,7 @@ fn write_flow(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
 fn tcp_options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
     let switch = |on: bool| on.to_string();
     let limit = |limit: Option<Size>| limit.map_or_else(|| quoted("unlimited"), size);
-    let jitter = sender.jitter.map_or(Duration::ZERO, |j| j.max);
+    let jitter = sender.jitter.unwrap_or(Jitter { max: Duration::ZERO, kind: JitterKind::Opportunity });
     vec![
         ("tcp", scheme(&sender.scheme)),
         ("segment", size(Size(u64::from(sender.mss)))),
@@ -149,15 +143,15 @@ fn tcp_options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)
         ("delayed_ack", delayed_ack(receiver)),
         ("send_buffer", limit(sender.send_buffer)),
         ("nagle", switch(sender.nagle)),
-        ("jitter", time(jitter)),
-        ("jitter_kind", jitter_kind(sender)),
+        ("jitter", time(jitter.max)),
+        ("jitter_kind", quoted(jitter.kind.word())),
         ("min_rto", time(sender.rto.min)),
         ("max_rto", time(sender.rto.max)),
         ("initial_rto", time(sender.rto.initial)),
         ("rto_granularity", time(sender.rto.granularity)),
         ("max_timeouts", sender.max_timeouts.to_string()),
         ("limited_transmit", switch(sender.limited_transmit)),
-        ("validation", validation(sender.validation)),
+        ("validation", quoted(sender.validation.word())),
         ("pacing", switch(sender.pacing)),
         ("ecn", switch(sender.ecn)),
         ("timestamps", switch(sender.options.timestamps)),
@@ -186,17 +180,7 @@ fn scheme(scheme: &Scheme) -> String {
 }
 
 fn recovery(recovery: RecoveryParams) -> String {
-    let detection = match recovery.detection {
-        Detection::Reno => "reno",
-        Detection::NewReno => "newreno",
-        Detection::Sack => "sack",
-        Detection::Rack => "rack",
-    };
-    let reduction = match recovery.reduction {
-        Reduction::AtOnce => "at-once",
-        Reduction::RateHalving => "rate-halving",
-        Reduction::Prr => "prr",
-    };
+    let (detection, reduction) = (recovery.detection.word(), recovery.reduction.word());
     format!("{{ detection = \"{detection}\", reduction = \"{reduction}\", frto = {} }}", recovery.frto)
 }
 
@@ -214,21 +198,6 @@ fn delayed_ack(config: &Config) -> String {
         None => "false".into(),
         Some(d) => format!("{{ count = {}, timeout = {} }}", d.count, time(d.timeout)),
     }
-}
-
-fn jitter_kind(config: &Config) -> String {
-    quoted(match config.jitter.map(|j| j.kind) {
-        None | Some(JitterKind::Opportunity) => "opportunity",
-        Some(JitterKind::Packet) => "packet",
-    })
-}
-
-fn validation(validation: Validation) -> String {
-    quoted(match validation {
-        Validation::Keep => "keep",
-        Validation::Restart => "restart",
-        Validation::Validate => "validate",
-    })
 }
 
 fn parameter(value: &ParamValue) -> String {
