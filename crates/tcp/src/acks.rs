@@ -353,7 +353,7 @@ impl Connection {
 
     /// Time-limited causes of a sender that has nothing to do are the application's.
     pub(crate) fn idle_limit(&self) -> Limit {
-        if self.config.send_buffer.is_some() && self.send_room() == 0 {
+        if self.config.send_buffer.is_some() && !self.closing && self.send_room() == 0 {
             Limit::SendBuffer
         } else {
             Limit::Application

@@ -1,0 +1,185 @@
+//! Values -> nodes: builds the network that a scenario describes.
+
+use crate::world::{AnyNode, Simulation};
+use bentpipe_base::{Addr, Instant, NodeId, Port, Purpose, Rng};
+use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
+use bentpipe_nodes::{Host, Listener, Reader, Router, Writer};
+use bentpipe_scenario as spec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// First port of listeners; flow `i` uses this plus `i`, modulo what a port can hold.
+const SERVER_PORT: u32 = 5000;
+/// First port of clients.
+const CLIENT_PORT: u32 = 10_000;
+
+/// Where a flow's two ends are.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowEnds {
+    /// The sender's host and port.
+    pub from: (NodeId, Addr, u16),
+    /// The receiver's host and port.
+    pub to: (NodeId, Addr, u16),
+    /// When it starts.
+    pub start: Instant,
+}
+
+/// A built network with the names its reports need.
+#[derive(Debug)]
+pub struct Network {
+    /// The network.
+    pub sim: Simulation,
+    /// Ends of each flow, in the scenario's order.
+    pub flows: Vec<FlowEnds>,
+    /// Link nodes with their names, forward and backward of each link in turn.
+    pub links: Vec<(String, NodeId)>,
+}
+
+/// Builds the network of `scenario`.
+pub fn build(scenario: &spec::Scenario) -> Network {
+    let mut sim = Simulation::new(scenario.seed);
+    let nodes = add_nodes(&mut sim, scenario);
+    let (links, ports) = add_links(&mut sim, scenario, &nodes);
+    add_routes(&mut sim, scenario, &nodes, &ports);
+    let flows = add_flows(&mut sim, scenario, &nodes);
+    Network { sim, flows, links }
+}
+
+fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
+    let jitters = |i: usize| scenario.flows.iter().any(|f| f.from == i && f.sender.jitter.is_some());
+    (scenario.nodes.iter().enumerate())
+        .map(|(i, node)| match node.kind {
+            spec::NodeKind::Host => {
+                let isn = sim.world.open_rng(&node.name, Purpose::Isn);
+                let jitter = jitters(i).then(|| sim.world.open_rng(&node.name, Purpose::Jitter));
+                sim.add(AnyNode::Host(Box::new(Host::new(Addr(i as u32), isn, jitter))))
+            }
+            spec::NodeKind::Router => sim.add(AnyNode::Router(Box::default())),
+        })
+        .collect()
+}
+
+/// For each node: the neighbour, the link and the port that leads there.
+type Ports = Vec<Vec<(usize, usize, Port)>>;
+
+fn add_links(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId]) -> (Vec<(String, NodeId)>, Ports) {
+    let mut links = Vec::new();
+    let mut ports: Ports = vec![Vec::new(); nodes.len()];
+    for (i, link) in scenario.links.iter().enumerate() {
+        for (name, spec, a, b) in [
+            (&link.name, &link.forward, link.a, link.b),
+            (&link.reverse_name, &link.backward, link.b, link.a),
+        ] {
+            let node = direction(sim, name, spec);
+            let id = sim.add(AnyNode::Link(Box::new(node)));
+            let port = sim.wire(nodes[a], id);
+            sim.wire(id, nodes[b]);
+            ports[a].push((b, i, port));
+            links.push((name.clone(), id));
+        }
+    }
+    (links, ports)
+}
+
+fn direction(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Link {
+    let lossy = !d.loss.is_zero() || !d.ber.is_zero();
+    let errors =
+        lossy.then(|| Errors { rng: sim.world.open_rng(name, Purpose::Errors), loss: d.loss, ber: d.ber });
+    let capacity = match d.buffer {
+        spec::Buffer::Packets(n) => Capacity::Packets(n),
+        spec::Buffer::Bytes(n) => Capacity::Bytes(n),
+    };
+    Link::new(DropTail::new(capacity), Channel::new(d.rate, d.delay, d.framing, errors))
+}
+
+/// Fewest hops from every router to every host that a flow uses, then explicit routes on top.
+fn add_routes(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId], ports: &Ports) {
+    let mut used = vec![false; nodes.len()];
+    for flow in &scenario.flows {
+        used[flow.from] = true;
+        used[flow.to] = true;
+    }
+    for destination in (0..nodes.len()).filter(|i| used[*i]) {
+        // breadth first from the destination; the port back towards it is the route
+        let mut next: Vec<Option<Port>> = vec![None; nodes.len()];
+        let mut seen = vec![false; nodes.len()];
+        seen[destination] = true;
+        let mut queue = VecDeque::from([destination]);
+        while let Some(at) = queue.pop_front() {
+            for (neighbour, link, _) in &ports[at] {
+                if seen[*neighbour] {
+                    continue;
+                }
+                seen[*neighbour] = true;
+                next[*neighbour] = ports[*neighbour].iter().find(|p| p.1 == *link).map(|p| p.2);
+                if scenario.nodes[*neighbour].kind == spec::NodeKind::Router {
+                    queue.push_back(*neighbour);
+                }
+            }
+        }
+        for (i, port) in next.into_iter().enumerate() {
+            if let (Some(port), Some(router)) = (port, sim.router(nodes[i])) {
+                router.route(Addr(destination as u32), port);
+            }
+        }
+    }
+    for (i, node) in scenario.nodes.iter().enumerate() {
+        for (destination, link) in &node.routes {
+            let port = ports[i].iter().find(|p| p.1 == *link).map(|p| p.2);
+            if let (Some(port), Some(router)) = (port, sim.router(nodes[i])) {
+                router.route(Addr(*destination as u32), port);
+            }
+        }
+    }
+}
+
+fn add_flows(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId]) -> Vec<FlowEnds> {
+    let mut ends = Vec::with_capacity(scenario.flows.len());
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        // ports only tell flows of the same pair of hosts apart
+        let server = (SERVER_PORT + i as u32 % 5000) as u16;
+        let client = (CLIENT_PORT + i as u32 % 50_000) as u16;
+        let start = start_of(scenario.seed, flow);
+        let (from, to) = (Addr(flow.from as u32), Addr(flow.to as u32));
+        if let Some((host, _)) = sim.host(nodes[flow.to]) {
+            let listener = Listener {
+                config: Arc::new(flow.receiver.clone()),
+                writer: Writer::Silent,
+                reader: reader(&flow.reader),
+            };
+            host.listen(server, listener);
+        }
+        if let Some((host, mut cx)) = sim.host(nodes[flow.from]) {
+            let config = Arc::new(flow.sender.clone());
+            host.connect_at(&mut cx, start, client, (to, server), config, writer(&flow.app));
+        }
+        ends.push(FlowEnds { from: (nodes[flow.from], from, client), to: (nodes[flow.to], to, server), start });
+    }
+    ends
+}
+
+fn start_of(seed: u64, flow: &spec::FlowSpec) -> Instant {
+    match flow.start {
+        spec::Start::At(at) => at,
+        spec::Start::Uniform(from, to) => {
+            from + Rng::new(seed, &flow.name, Purpose::Start).up_to(to.since(from))
+        }
+    }
+}
+
+const fn writer(app: &spec::App) -> Writer {
+    match *app {
+        spec::App::Bulk => Writer::Bulk,
+        spec::App::Transfer(size) => Writer::Transfer(size.0),
+        spec::App::Rate(rate) => Writer::Paced { rate, since: None, written: 0 },
+    }
+}
+
+const fn reader(reader: &spec::Reader) -> Reader {
+    match *reader {
+        spec::Reader::Eager => Reader::Eager,
+        spec::Reader::Slow(rate) => Reader::Slow { rate, read: 0, since: None },
+        spec::Reader::Pause { from, to } => Reader::Pause(from, to),
+        spec::Reader::StopAt(at) => Reader::StopAt(at),
+    }
+}

@@ -1,0 +1,126 @@
+//! What a run found out: one value, printed as text or as JSON. Nothing in it depends on the machine or the wall clock.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The result of a run. Field order is the order of the JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Version of this format.
+    pub schema: u32,
+    /// The scenario's title.
+    pub scenario: String,
+    /// bentpipe's version.
+    pub version: &'static str,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Simulated seconds.
+    pub simulated_s: f64,
+    /// Parameters as resolved.
+    pub parameters: Map<String, Value>,
+    /// Sums over all flows.
+    pub total: Total,
+    /// Per flow.
+    pub flows: Vec<FlowReport>,
+    /// Per direction of a link.
+    pub links: Vec<LinkReport>,
+}
+
+/// Sums over all flows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Total {
+    /// In-order bytes delivered to applications x 8 / measure interval, bit/s.
+    pub goodput_bps: f64,
+    /// Jain's fairness index of the flows' goodputs; null when nothing was delivered.
+    pub jain: Option<f64>,
+}
+
+/// One flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowReport {
+    /// Name.
+    pub name: String,
+    /// Scheme.
+    pub tcp: &'static str,
+    /// Seconds since the start of the run.
+    pub start_s: f64,
+    /// When the sender's handshake ended; null if it did not.
+    pub established_s: Option<f64>,
+    /// When the sender had the acknowledgment of its last data byte; null if it did not finish.
+    pub finished_s: Option<f64>,
+    /// In-order bytes delivered to the application x 8 / measure interval, bit/s.
+    pub goodput_bps: f64,
+    /// Payload bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Data segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Of these, retransmissions.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Round-trip times; null without a sample.
+    pub rtt_ms: RttReport,
+    /// Share of the flow's time limited by each cause; sum 1.
+    pub limited_by: LimitedBy,
+}
+
+/// Round-trip times in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct RttReport {
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}
+
+/// Shares of time.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct LimitedBy {
+    /// Opening the connection.
+    pub handshake: f64,
+    /// The application had nothing to send.
+    pub application: f64,
+    /// The send buffer was full.
+    pub send_buffer: f64,
+    /// The peer's window.
+    pub receiver_window: f64,
+    /// The congestion window.
+    pub congestion_window: f64,
+    /// Pacing or sender jitter.
+    pub pacing: f64,
+    /// Repairing losses.
+    pub recovery: f64,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkReport {
+    /// Name.
+    pub name: String,
+    /// Share of the run spent serialising.
+    pub utilisation: f64,
+    /// Packets serialised.
+    pub packets: u64,
+    /// Drops by cause.
+    pub drops: Map<String, Value>,
+    /// Packets waiting, the one in service not counted.
+    pub queue_packets: QueueReport,
+}
+
+/// Packets waiting.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct QueueReport {
+    /// Mean over time.
+    pub mean: f64,
+    /// Most at any time.
+    pub peak: u32,
+}
+
+impl Report {
+    /// The report as one JSON object, pretty-printed.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
