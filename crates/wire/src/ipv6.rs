@@ -96,7 +96,9 @@ impl<B: SplitByteSlice> Ipv6<B> {
         loop {
             let fixed = rest.first_chunk::<8>().copied();
             let len = match chain.protocol {
-                HOP_BY_HOP | ROUTING | DESTINATION => fixed.map(|h| 8 + usize::from(h[1]) * 8),
+                ROUTING | DESTINATION => fixed.map(|h| 8 + usize::from(h[1]) * 8),
+                // anywhere else it is not allowed (RFC 8200, section 4.1)
+                HOP_BY_HOP if chain.transport == base => fixed.map(|h| 8 + usize::from(h[1]) * 8),
                 FRAGMENT => fixed.map(|_| 8),
                 _ => return Ok(chain),
             };
@@ -147,6 +149,8 @@ mod tests {
         behind.extend([DESTINATION, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]); // routing, 16 bytes
         behind.extend([6, 0, 1, 4, 0, 0, 0, 0]);
         assert_eq!(chain(HOP_BY_HOP, &behind), Ok(Chain { protocol: 6, transport: 72, fragment: None }));
+        let hidden = chain(DESTINATION, &[HOP_BY_HOP, 0, 1, 4, 0, 0, 0, 0, 6, 0, 1, 4, 0, 0, 0, 0]);
+        assert_eq!(hidden, Ok(Chain { protocol: HOP_BY_HOP, transport: 48, fragment: None }));
         assert_eq!(chain(51, &[6, 1]), Ok(Chain { protocol: 51, transport: 40, fragment: None }));
     }
 
