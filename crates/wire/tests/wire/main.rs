@@ -1,11 +1,47 @@
 //! Tests of the header code from outside.
 //!
-//! The checks themselves were checked: each of these changes to the source was made by hand, one at a time, and made at
+//! The checks themselves were checked: each of these changes to the source was made, one at a time, and made at
 //! least the named test fail.
 //!
 //! | change | caught by |
 //! |---|---|
-//! MUTATIONS
+//! | `checksum.rs`: carries folded only once | `checksum::tests::agrees_with_the_plain_sum` |
+//! | `checksum.rs`: an odd last byte in the lower half | `checksum::tests::agrees_with_the_plain_sum` |
+//! | `checksum.rs`: an update adds the old words | `checksum::tests::an_update_equals_a_fresh_sum` |
+//! | `checksum.rs`: the update of RFC 1141, which yields the other zero | `checksum::tests::the_example_of_rfc_1624` |
+//! | `checksum.rs`: no length in the pseudo-header | `round_trip::what_etherparse_writes_is_read` |
+//! | `edit.rs`: odd offsets not swapped | `edits::a_changed_field_equals_a_fresh_packet` |
+//! | `edit.rs`: a partial checksum updated like a full one | `edits::an_edit_and_completing_the_checksum_may_change_places` |
+//! | `edit.rs`: pseudo-header length not updated | `edits::an_inserted_option_is_read` |
+//! | `edit.rs`: IPv4 checksum not updated | `edits::the_header_grows_in_words_and_its_end_is_the_end` |
+//! | `edit.rs`: data offset not updated | `edits::the_header_grows_in_words_and_its_end_is_the_end` |
+//! | `edit.rs`: reserved bits lost | `replay::every_packet_of_the_corpus_passes_every_check` |
+//! | `edit.rs`: only the first option of a kind changed | `edits::every_option_of_a_kind_is_changed` |
+//! | `edit.rs`: more than 40 bytes of options | `edits::forty_bytes_of_options_are_the_limit` |
+//! | `edit.rs`: removed options become the end of the list | `replay::every_packet_of_the_corpus_passes_every_check` |
+//! | `edit.rs`: padding before an insertion ends the list | `edits::padding_is_used_before_the_header_grows` |
+//! | `edit.rs`: a gap one byte too short is taken | `edits::an_inserted_option_is_read` |
+//! | `edit.rs`: layout not moved | `edits::the_header_grows_in_words_and_its_end_is_the_end` |
+//! | `edit.rs`: values of another length overwritten | `edits::every_option_of_a_kind_is_changed` |
+//! | `options.rs`: length below two accepted | `options::tests::impossible_lengths_end_the_list` |
+//! | `options.rs`: goes on behind the end of the list | `options::tests::options_are_told_apart` |
+//! | `options.rs`: goes on behind a fault | `options::tests::impossible_lengths_end_the_list` |
+//! | `segment.rs`: SACK blocks without padding | `round_trip::what_is_emitted_is_read_back` |
+//! | `segment.rs`: SACK length without kind and length | `round_trip::what_is_emitted_is_read_back` |
+//! | `segment.rs`: half a SACK block accepted | `replay::the_corpus_covers_what_its_names_say` |
+//! | `segment.rs`: window scale read without SYN | `round_trip::syn_only_options_count_on_a_syn_only` |
+//! | `segment.rs`: window scale padded behind, not before | `replay::we_lay_options_out_as_common_stacks_do` |
+//! | `segment.rs`: SACK-permitted lost beside timestamps | `replay::we_lay_options_out_as_common_stacks_do` |
+//! | `segment.rs`: ECT(0) and ECT(1) exchanged | `round_trip::what_is_emitted_is_read_back` |
+//! | `ipv4.rs`: header length below five accepted | `ipv4::tests::impossible_headers_are_refused` |
+//! | `ipv4.rs`: link-layer padding taken for payload | `ipv4::tests::fields_are_where_the_rfc_puts_them` |
+//! | `ipv4.rs`: fragment offset in bytes | `ipv4::tests::fields_are_where_the_rfc_puts_them` |
+//! | `ipv6.rs`: extension length one unit short | `ipv6::tests::the_walk_ends_at_the_transport_header` |
+//! | `ipv6.rs`: later fragments walked on | `ipv6::tests::fragments_are_seen` |
+//! | `layout.rs`: fragments taken for whole packets | `layout::tests::only_whole_tcp_packets_have_a_layout` |
+//! | `tcp.rs`: data offset below five accepted | `tcp::tests::impossible_headers_are_refused` |
+//! | `udp.rs`: length not checked | `udp::tests::lengths_and_checksum` |
+//! | `udp.rs`: odd payload lost from the sum | `udp::tests::lengths_and_checksum` |
 
 mod check;
 mod corpus;

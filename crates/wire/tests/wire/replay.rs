@@ -4,7 +4,7 @@ use crate::check;
 use crate::corpus;
 use crate::mutate::{Random, mutate};
 use crate::oracle;
-use bentpipe_wire::{Layout, Network, Options, Tcp, Udp, parse};
+use bentpipe_wire::{Layout, Network, Options, Tcp, Udp, emit, parse};
 
 #[test]
 fn every_packet_of_the_corpus_passes_every_check() {
@@ -26,6 +26,7 @@ fn the_corpus_covers_what_its_names_say() {
     assert_eq!(parse(get("ack-sack3")).unwrap().tcp.sack.as_slice().len(), 3);
     assert_eq!(parse(get("options-twice")).unwrap().tcp.window_scale, Some(9));
     assert_eq!(parse(get("options-wrong-length")).unwrap().tcp.window_scale, None);
+    assert!(parse(get("options-sack-bad")).unwrap().tcp.sack.is_empty());
     assert_eq!(parse(get("v6-extensions")).unwrap().payload, b"x");
     let udp = get("udp");
     let network = Network::of(udp).unwrap();
@@ -40,6 +41,26 @@ fn unknown_options_are_seen_whole() {
     let kinds: Vec<u8> = tcp.options().map(|o| o.unwrap().kind().0).collect();
     assert_eq!(kinds, [253, 2, 77, 3, 254, 4]);
     assert_eq!(Options::new(tcp.options).nth(4).unwrap().unwrap().bytes, [254, 5, 1, 2, 3]);
+}
+
+#[test]
+fn we_lay_options_out_as_common_stacks_do() {
+    let packets = corpus::load();
+    for name in [
+        "syn-linux",
+        "synack-linux",
+        "syn-old-host",
+        "ack-plain",
+        "ack-sack1",
+        "ack-sack3",
+        "ack-sack4",
+        "data-ce",
+    ] {
+        let (_, bytes) = packets.iter().find(|(n, _)| n == name).unwrap();
+        let mut ours = Vec::new();
+        emit(&parse(bytes).unwrap(), &mut ours).unwrap();
+        assert_eq!(ours, *bytes, "{name}");
+    }
 }
 
 #[test]
