@@ -1,0 +1,5 @@
+//! Segment dialogues: what arrives, and what must leave at which time. One file per topic; each test names the rule it holds.
+
+mod script;
+
+mod basics;

@@ -1,0 +1,330 @@
+//! The stage: one connection of ours, a peer that is played by the test, and a clock.
+//!
+//! Positions are stream offsets on both sides: 0 is the SYN, 1 the first byte. Times are milliseconds since the start.
+//! `at` moves the clock and fires every timer on the way at its own time; what the connection wants to send stays
+//! queued, with the time it was sent, until `sends`, `sends_at` or `silent` looks at it. So "nothing was sent meanwhile" is checked as well.
+
+use bentpipe_base::{
+    Addr, Body, Cx, Duration, Ecn, Flags, Instant, NodeId, Packet, Purpose, SackList, Seq, Timestamps, World,
+};
+use bentpipe_tcp::{
+    Chance, Config, Connection, Event, Offer, Options, ReceiveBuffer, Scheme, State, Tuple, Validation,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Our initial sequence number and the peer's: both wrap within the first kilobytes of a dialogue.
+pub const OURS: Seq = Seq(u32::MAX - 2500);
+pub const PEERS: Seq = Seq(u32::MAX - 700);
+
+/// A segment in dialogue notation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seg {
+    /// Position of the first byte, in the sender's stream.
+    pub seq: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// Position acknowledged in the other stream; `None` without ACK.
+    pub ack: Option<u64>,
+    /// Window field, unscaled.
+    pub win: u16,
+    /// Flags other than ACK.
+    pub flags: Flags,
+    /// SACK blocks, in positions of the stream they report.
+    pub sack: [(u64, u64); 4],
+    /// Timestamps option.
+    pub ts: Option<(u32, u32)>,
+    /// MSS, window scale, SACK-permitted: on a SYN.
+    pub mss: Option<u16>,
+    pub scale: Option<u8>,
+    pub sack_ok: bool,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
+}
+
+/// A pure ACK to start from: `Seg { ack: Some(1001), ..ACK }`.
+pub const ACK: Seg = Seg {
+    seq: 1,
+    len: 0,
+    ack: Some(1),
+    win: 65_000,
+    flags: Flags(0),
+    sack: [(0, 0); 4],
+    ts: None,
+    mss: None,
+    scale: None,
+    sack_ok: false,
+    ecn: Ecn::NotEct,
+};
+
+/// The peer's SYN: MSS 1000, nothing else.
+pub const SYN: Seg = Seg { seq: 0, ack: None, flags: Flags::SYN, mss: Some(1000), ..ACK };
+
+/// What a test says about a segment of ours; a field left `None` is not looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Want {
+    pub seq: Option<u64>,
+    pub len: Option<u32>,
+    pub ack: Option<u64>,
+    pub win: Option<u16>,
+    /// Exact flags, ACK and PSH left out of the comparison.
+    pub flags: Option<Flags>,
+    pub sack: Option<&'static [(u64, u64)]>,
+}
+
+/// Data of ours.
+pub fn data(seq: u64, len: u32) -> Want {
+    Want { seq: Some(seq), len: Some(len), ..Want::default() }
+}
+
+/// A pure ACK of ours.
+pub fn ack(ack: u64) -> Want {
+    Want { ack: Some(ack), len: Some(0), flags: Some(Flags(0)), ..Want::default() }
+}
+
+/// The stage.
+pub struct Dialogue {
+    pub world: World,
+    pub conn: Connection,
+    now: Instant,
+    sent: VecDeque<(Instant, Packet)>,
+}
+
+/// A plain old host: Reno, MSS 1000, no options beyond MSS, ACK at once, fixed window of 65 000 B, no Nagle, window kept when idle.
+pub fn plain() -> Config {
+    Config {
+        scheme: Scheme::named("reno").unwrap(),
+        mss: 1000,
+        receive_buffer: ReceiveBuffer::Fixed(bentpipe_base::Size(65_000)),
+        delayed_ack: None,
+        nagle: false,
+        options: Options { mss: true, window_scale: false, sack: false, timestamps: false },
+        initial_window: 4,
+        limited_transmit: false,
+        validation: Validation::Keep,
+        ..Config::default()
+    }
+}
+
+/// The same with another scheme; SACK on when the scheme wants it.
+pub fn plain_with(scheme: &str) -> Config {
+    let scheme = Scheme::named(scheme).unwrap();
+    let mut config = Config { scheme, ..plain() };
+    config.options.sack = scheme.wants_sack();
+    config
+}
+
+fn tuple() -> Tuple {
+    Tuple { local: (Addr(1), 1000), remote: (Addr(2), 2000) }
+}
+
+impl Dialogue {
+    /// An active open: our SYN is queued.
+    pub fn connect(config: Config) -> Self {
+        let mut world = World::new(1);
+        let jitter = config.jitter.map(|_| world.open_rng("dialogue", Purpose::Jitter));
+        let chance = Chance { isn: OURS, timestamp: 0, jitter };
+        let conn = Connection::connect(&world.cx(Instant::ZERO, NodeId(0)), tuple(), Arc::new(config), chance);
+        let mut d = Self { world, conn, now: Instant::ZERO, sent: VecDeque::new() };
+        d.pump();
+        d
+    }
+
+    /// A passive open: the peer's `syn` arrived and was accepted; our SYN/ACK is queued.
+    pub fn accept(config: Config, syn: Seg) -> Self {
+        let mut world = World::new(1);
+        let packet = packet_of(&syn);
+        let offer = Offer::new(&packet, Arc::new(config)).expect("a SYN");
+        let chance = Chance { isn: OURS, timestamp: 0, jitter: None };
+        let conn = offer.complete(&world.cx(Instant::ZERO, NodeId(0)), chance);
+        let mut d = Self { world, conn, now: Instant::ZERO, sent: VecDeque::new() };
+        d.pump();
+        d
+    }
+
+    /// Established by an active open with an RTT of 100 ms: the clock stands at 100 ms, nothing is queued.
+    /// The peer offers what `config` offers, and a window of 65 000 B.
+    pub fn established(config: Config) -> Self {
+        let options = config.options;
+        let syn_ack = Seg {
+            ack: Some(1),
+            mss: Some(config.mss),
+            scale: options.window_scale.then_some(0),
+            sack_ok: options.sack,
+            ts: options.timestamps.then_some((1, 0)),
+            ..SYN
+        };
+        let mut d = Self::connect(config);
+        d.sends(Want { seq: Some(0), flags: Some(Flags::SYN), ..Want::default() });
+        d.at(100).gets(syn_ack).sends(ack(1)).silent();
+        assert_eq!(d.event(), Some(Event::Established));
+        assert_eq!(d.conn.state(), State::Established);
+        d
+    }
+
+    fn pump(&mut self) {
+        loop {
+            let mut cx = self.world.cx(self.now, NodeId(0));
+            let Some(packet) = self.conn.transmit(&mut cx) else { return };
+            self.sent.push_back((self.now, *packet));
+        }
+    }
+
+    /// Moves the clock to `ms`, firing timers at their own times.
+    pub fn at(&mut self, ms: u64) -> &mut Self {
+        let target = Instant::ZERO + Duration::from_millis(ms);
+        assert!(target >= self.now, "dialogues go forward");
+        while self.conn.deadline() <= target {
+            self.now = self.now.max(self.conn.deadline());
+            self.conn.timer(&mut self.world.cx(self.now, NodeId(0)));
+            self.pump();
+        }
+        self.now = target;
+        self
+    }
+
+    /// The peer's segment arrives.
+    pub fn gets(&mut self, seg: Seg) -> &mut Self {
+        let packet = packet_of(&seg);
+        self.conn.segment(&mut self.world.cx(self.now, NodeId(0)), &packet);
+        self.pump();
+        self
+    }
+
+    /// The same segment arrives `n` times.
+    pub fn gets_times(&mut self, n: usize, seg: Seg) -> &mut Self {
+        for _ in 0..n {
+            self.gets(seg);
+        }
+        self
+    }
+
+    /// The application writes `n` bytes.
+    pub fn write(&mut self, n: u64) -> &mut Self {
+        assert_eq!(self.conn.write(n), n, "the send buffer took all");
+        self.pump();
+        self
+    }
+
+    /// The application reads `n` bytes.
+    pub fn read(&mut self, n: u64) -> &mut Self {
+        assert!(self.conn.readable() >= n, "{} readable", self.conn.readable());
+        self.conn.consume(self.now, n);
+        self.pump();
+        self
+    }
+
+    /// The application closes its direction.
+    pub fn close(&mut self) -> &mut Self {
+        self.conn.close();
+        self.pump();
+        self
+    }
+
+    /// The next segment of ours, whatever it is, with its time in milliseconds.
+    pub fn take(&mut self) -> (u64, Packet) {
+        let (at, packet) = self.sent.pop_front().unwrap_or_else(|| panic!("nothing was sent by {}", self.now));
+        (at.0 / 1_000_000, packet)
+    }
+
+    /// The next segment of ours looks like `want`.
+    #[track_caller]
+    pub fn sends(&mut self, want: Want) -> &mut Self {
+        let (_, packet) = self.take();
+        check(&packet, &want);
+        self
+    }
+
+    /// The next segment of ours looks like `want` and left at `ms`.
+    #[track_caller]
+    pub fn sends_at(&mut self, ms: u64, want: Want) -> &mut Self {
+        let (at, packet) = self.take();
+        check(&packet, &want);
+        assert_eq!(at, ms, "sent at {at} ms, expected {ms} ms: {packet:?}");
+        self
+    }
+
+    /// Nothing (more) was sent.
+    #[track_caller]
+    pub fn silent(&mut self) -> &mut Self {
+        if let Some((at, packet)) = self.sent.front() {
+            panic!("expected silence, but at {at}: seq {} len {} {packet:?}", position(OURS, packet.tcp.seq), packet.body.len);
+        }
+        self
+    }
+
+    /// The next event for the application.
+    pub fn event(&mut self) -> Option<Event> {
+        self.conn.event()
+    }
+
+    /// Runs `f` with the context of this moment.
+    pub fn with<T>(&mut self, f: impl FnOnce(&mut Connection, &mut Cx<'_>) -> T) -> T {
+        let result = f(&mut self.conn, &mut self.world.cx(self.now, NodeId(0)));
+        self.pump();
+        result
+    }
+}
+
+fn position(start: Seq, seq: Seq) -> u64 {
+    u64::from(seq.0.wrapping_sub(start.0))
+}
+
+/// Builds the peer's segment.
+pub fn packet_of(seg: &Seg) -> Packet {
+    let mut p = Packet {
+        src: Addr(2),
+        sport: 2000,
+        dst: Addr(1),
+        dport: 1000,
+        body: Body { off: seg.seq.saturating_sub(1), len: seg.len },
+        ecn: seg.ecn,
+        ..Packet::default()
+    };
+    p.tcp.seq = PEERS.at(seg.seq);
+    p.tcp.flags = seg.flags;
+    if let Some(a) = seg.ack {
+        p.tcp.ack = OURS.at(a);
+        p.tcp.flags = p.tcp.flags.with(Flags::ACK);
+    }
+    p.tcp.window = seg.win;
+    p.tcp.mss = seg.mss;
+    p.tcp.window_scale = seg.scale;
+    p.tcp.sack_permitted = seg.sack_ok;
+    p.tcp.timestamps = seg.ts.map(|(value, echo)| Timestamps { value, echo });
+    let mut sack = SackList::default();
+    for (l, r) in seg.sack.into_iter().filter(|b| b.1 > 0) {
+        sack.push(OURS.at(l), OURS.at(r));
+    }
+    p.tcp.sack = sack;
+    p.seal();
+    p
+}
+
+/// Compares a segment of ours with what a test says of it.
+#[track_caller]
+pub fn check(p: &Packet, want: &Want) {
+    let seq = position(OURS, p.tcp.seq);
+    if let Some(s) = want.seq {
+        assert_eq!(seq, s, "sequence of {p:?}");
+    }
+    if let Some(l) = want.len {
+        assert_eq!(p.body.len, l, "length of the segment at {seq}: {p:?}");
+    }
+    if let Some(a) = want.ack {
+        assert!(p.tcp.flags.has(Flags::ACK), "no ACK: {p:?}");
+        assert_eq!(position(PEERS, p.tcp.ack), a, "acknowledgment of {p:?}");
+    }
+    if let Some(w) = want.win {
+        assert_eq!(p.tcp.window, w, "window of {p:?}");
+    }
+    if let Some(f) = want.flags {
+        let shown = p.tcp.flags.0 & !(Flags::ACK.0 | Flags::PSH.0);
+        assert_eq!(shown, f.0, "flags of {p:?}");
+    }
+    if let Some(blocks) = want.sack {
+        let got: Vec<_> =
+            p.tcp.sack.as_slice().iter().map(|(l, r)| (position(PEERS, *l), position(PEERS, *r))).collect();
+        assert_eq!(got, blocks, "SACK blocks of {p:?}");
+    }
+}
