@@ -23,13 +23,8 @@ enum Failure {
 }
 
 fn main() -> ExitCode {
-    let (text, code) = match run(&Args::parse().command) {
-        Ok(output) => match print(&output) {
-            Ok(()) => return ExitCode::SUCCESS,
-            // Whoever reads our output may stop early, as `head` does.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
-            Err(error) => (format!("error: standard output: {error}"), FAILED),
-        },
+    let (text, code) = match run(&Args::parse().command).and_then(|output| print(&output)) {
+        Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Input(text)) => (text, BAD_INPUT),
         Err(Failure::Run(text)) => (text, FAILED),
     };
@@ -48,8 +43,13 @@ fn run(command: &Command) -> Result<String, Failure> {
     }
 }
 
-fn print(text: &str) -> io::Result<()> {
+fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads our output may stop early, as `head` does.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Run(format!("error: standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

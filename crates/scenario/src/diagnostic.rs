@@ -96,9 +96,20 @@ impl Fault {
     /// With the texts at hand, what the user sees.
     pub(crate) fn place(self, sources: &Sources<'_>) -> Box<Diagnostic> {
         let Inner { span, message, label, mut help } = *self.0;
+        let (message, label) = (one_line(&message), one_line(&label));
         help.extend(sources.used(span).map(|at| format!("note: used at {at}")));
         Box::new(Diagnostic { message, place: sources.place(span), label, help })
     }
+}
+
+/// Keys and names are the user's: they may hold line breaks, or the whole rest of the file.
+fn one_line(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let mut cut: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if cut.len() < text.len() {
+        cut += "...";
+    }
+    cut
 }
 
 /// The name among `known` that `word` is most likely a slip for.

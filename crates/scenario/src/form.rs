@@ -77,8 +77,8 @@ pub(crate) trait Keys: Sized {
     const INFO: TableInfo;
     /// The same, to point at.
     const REF: &'static TableInfo = &Self::INFO;
-    /// Reads the keys of this table and leaves alone those it does not know.
-    fn pick(table: &Table, span: Span) -> Result<Self>;
+    /// Reads the keys of this table and leaves alone those it does not know. `whose` names the table in errors.
+    fn pick(table: &Table, span: Span, whose: &str) -> Result<Self>;
     /// What is missing here is taken from `base`.
     #[must_use]
     fn over(self, base: &Self) -> Self;
@@ -91,14 +91,23 @@ impl TableInfo {
         own.chain(self.includes.iter().flat_map(|t| t.names())).collect()
     }
 
-    /// Refuses the first key that is not known.
-    pub(crate) fn check(&'static self, table: &Table) -> Result<()> {
+    /// How errors name the table: as its title when that says where it is, else by the key that holds it.
+    fn whose(&self, key: &str) -> String {
+        if self.title.starts_with('[') || self.title == "the file" {
+            self.title.into()
+        } else {
+            format!("`{key}`")
+        }
+    }
+
+    /// Refuses the first key that is not known. `whose` names the table in errors.
+    pub(crate) fn check(&'static self, table: &Table, whose: &str) -> Result<()> {
         let names = self.names();
         let Some(entry) = table.0.iter().find(|e| !names.contains(&e.key.as_str())) else { return Ok(()) };
-        let (key, title) = (&entry.key, self.title);
+        let key = &entry.key;
         let hint = did_you_mean(key, names.iter().copied());
-        Err(Fault::new(entry.span, format!("unknown key `{key}` in {title}"), hint)
-            .help(format!("help: keys of {title}: {}", listed(names))))
+        Err(Fault::new(entry.span, format!("unknown key `{key}` in {whose}"), hint)
+            .help(format!("help: keys of {whose}: {}", listed(names))))
     }
 }
 
@@ -107,8 +116,9 @@ pub(crate) fn read_table<T: Keys>(value: &Value, key: &str) -> Result<T> {
     let info = T::REF;
     match &value.kind {
         Kind::Table(table) => {
-            info.check(table)?;
-            T::pick(table, value.span)
+            let whose = info.whose(key);
+            info.check(table, &whose)?;
+            T::pick(table, value.span, &whose)
         }
         Kind::Array(_) if info.title.starts_with('[') => Err(Fault::new(
             value.span,
@@ -142,9 +152,9 @@ pub(crate) fn optional<T: Read>(table: &Table, key: &str) -> Result<Option<At<T>
 }
 
 /// Reads `key` of `table`, which must have it.
-pub(crate) fn required<T: Read>(table: &Table, key: &str, title: &str, span: Span) -> Result<At<T>> {
+pub(crate) fn required<T: Read>(table: &Table, key: &str, whose: &str, span: Span) -> Result<At<T>> {
     optional(table, key)?
-        .ok_or_else(|| Fault::new(span, format!("{title} has no `{key}`"), format!("`{key}` must be given")))
+        .ok_or_else(|| Fault::new(span, format!("{whose} has no `{key}`"), format!("`{key}` must be given")))
 }
 
 /// The error for a value of the wrong kind.
@@ -198,12 +208,12 @@ macro_rules! table {
                 includes: &[$($( <$Group as crate::form::Keys>::REF, )*)?],
             };
 
-            fn pick(table: &crate::value::Table, span: crate::source::Span) -> crate::diagnostic::Result<Self> {
-                let _ = span;
+            fn pick(table: &crate::value::Table, span: crate::source::Span, whose: &str) -> crate::diagnostic::Result<Self> {
+                let _ = (span, whose);
                 Ok(Self {
-                    $($( $rkey: crate::form::required(table, crate::form::plain(stringify!($rkey)), $title, span)?, )*)?
+                    $($( $rkey: crate::form::required(table, crate::form::plain(stringify!($rkey)), whose, span)?, )*)?
                     $($( $okey: crate::form::optional(table, crate::form::plain(stringify!($okey)))?, )*)?
-                    $($( $field: <$Group as crate::form::Keys>::pick(table, span)?, )*)?
+                    $($( $field: <$Group as crate::form::Keys>::pick(table, span, whose)?, )*)?
                 })
             }
 

@@ -1,6 +1,7 @@
 //! Numbers with units, read exactly: no float stands between `"1.544 Mbit/s"` and 1544000.
 
 use crate::diagnostic::{Fault, Result, nearest};
+use crate::scalars::shown;
 use crate::value::{Kind, Value};
 
 /// A unit and how many base units (bit/s, ns, byte, piece) it holds.
@@ -120,91 +121,109 @@ impl Quantity {
 
     /// Reads `value`: an amount in base units and what they measure.
     pub(crate) fn read(&self, value: &Value, key: &str) -> Result<(u64, Dimension)> {
-        let text = match &value.kind {
-            Kind::Text(text) | Kind::Raw(text) => text.trim(),
-            _ => {
-                return Err(self.refuse(
-                    value,
-                    key,
-                    &format!("write {} with its unit, such as \"{}\"", self.what, self.example),
-                ));
-            }
+        let refuse = |message: String, label: &str| {
+            let units: Vec<_> = self.listed().collect();
+            Fault::new(value.span, message, label).help(format!("help: units: {}", units.join(", ")))
         };
+        let bare = match &value.kind {
+            Kind::Integer(n) => n.to_string(),
+            Kind::Number(n) => n.to_string(),
+            _ => String::new(),
+        };
+        let text = value.text().map_or(bare.as_str(), str::trim);
         let (number, name) = split(text);
         if number.is_empty() {
-            let label = match text.strip_prefix('-') {
-                Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
-                    "it cannot be negative".to_owned()
-                }
-                _ => format!("this does not start with a number; write \"{}\" or the like", self.example),
-            };
-            return Err(self.refuse(value, key, &label));
+            return Err(match text.strip_prefix('-') {
+                Some(_) => Fault::new(value.span, format!("`{key}` cannot be negative"), ""),
+                None => refuse(
+                    format!("`{key}` is not {}", self.what),
+                    &format!("write \"{}\" or the like", self.example),
+                ),
+            });
         }
         if name.is_empty() {
             let unit = self.example.split(' ').next_back().unwrap_or("");
-            let label = format!("the unit is missing: write \"{number} {unit}\" if that is meant");
-            return Err(self.refuse(value, key, &label));
+            let label = format!("write \"{} {unit}\" if that is meant", shown(number));
+            return Err(refuse(format!("`{key}` needs a unit"), &label));
         }
         let Some(unit) = self.units.iter().find(|u| u.name == name) else {
-            return Err(self.refuse(value, key, &self.unit_hint(number, name)));
+            let message = format!("`{key}` has an unknown unit, `{}`", shown(name));
+            return Err(refuse(message, &self.unit_hint(&shown(number), name)));
         };
-        let amount =
-            exact(number, unit.scale).map_err(|trouble| self.refuse(value, key, &self.trouble(trouble)))?;
-        if amount > self.most.0 {
-            return Err(self.refuse(value, key, &self.trouble(Trouble::TooLarge)));
-        }
+        let amount = exact(number, unit.scale)
+            .and_then(|n| if n > self.most.0 { Err(Trouble::TooLarge) } else { Ok(n) })
+            .map_err(|trouble| self.trouble(trouble, value, key))?;
         if amount == 0 && self.positive {
-            return Err(Fault::new(value.span, format!("`{key}` must be more than zero"), "zero"));
+            return Err(Fault::new(value.span, format!("`{key}` must be more than zero"), ""));
         }
         Ok((amount, unit.dimension))
     }
 
-    fn refuse(&self, value: &Value, key: &str, label: &str) -> Fault {
-        let units: Vec<_> = self.listed().collect();
-        let message = format!("`{key}` is not {} with a unit", self.what);
-        Fault::new(value.span, message, label).help(format!("help: units: {}", units.join(", ")))
-    }
-
-    fn trouble(&self, trouble: Trouble) -> String {
+    fn trouble(&self, trouble: Trouble, value: &Value, key: &str) -> Fault {
+        let base = match self.units[0].dimension {
+            Dimension::Time => "nanoseconds",
+            Dimension::Rate => "bit/s",
+            Dimension::Bytes | Dimension::Pieces => "bytes or pieces",
+        };
         match trouble {
-            Trouble::TooLarge => format!("the limit is {}", self.most.1),
-            Trouble::Fraction => match self.units[0].dimension {
-                Dimension::Time => "this is not a whole number of nanoseconds".into(),
-                Dimension::Rate => "this is not a whole number of bit/s".into(),
-                Dimension::Bytes | Dimension::Pieces => "this is not a whole number".into(),
-            },
+            Trouble::TooLarge => Fault::new(
+                value.span,
+                format!("`{key}` is too large"),
+                format!("the limit is {}", self.most.1),
+            ),
+            Trouble::Fraction => {
+                Fault::new(value.span, format!("`{key}` is not a whole number of {base}"), "")
+            }
         }
     }
 
-    /// What to say about a unit that does not exist.
+    /// What to say about a unit that does not exist here.
     fn unit_hint(&self, number: &str, name: &str) -> String {
-        let ambiguous = match (self.units[0].dimension, name) {
-            (Dimension::Rate, "MB/s" | "kB/s" | "GB/s" | "MBps" | "kBps" | "GBps" | "B/s") => {
-                Some("rates are in bits: 1 MB/s is \"8 Mbit/s\"".to_owned())
-            }
-            (Dimension::Rate, _) if name.to_lowercase().starts_with('m') => Some(format!(
-                "`{name}` could be megabits or megabytes: write \"{number} Mbit/s\" for 10^6 bit/s"
-            )),
-            (Dimension::Bytes, "Mb" | "mb" | "Mbit" | "mB") => Some(format!(
-                "`{name}` could be megabits or megabytes: write MB (10^6 bytes) or MiB (2^20 bytes)"
-            )),
-            (Dimension::Bytes, "Gb" | "gb" | "Gbit" | "gB") => Some(format!(
-                "`{name}` could be gigabits or gigabytes: write GB (10^9 bytes) or GiB (2^30 bytes)"
-            )),
-            (Dimension::Bytes, "KB" | "Kb" | "kb" | "kbit" | "K" | "k") => {
-                Some(format!("`{name}` is ambiguous: write kB (1000 bytes) or KiB (1024 bytes)"))
-            }
-            (Dimension::Time, "m" | "M") => Some("write ms for milliseconds, min for minutes".into()),
-            (Dimension::Time, "sec" | "secs" | "second" | "seconds") => Some(format!("write \"{number} s\"")),
-            (Dimension::Time, "msec" | "millis") => Some(format!("write \"{number} ms\"")),
-            (Dimension::Time, "usec" | "µs" | "μs") => Some(format!("write \"{number} us\"")),
-            _ => None,
-        };
-        ambiguous.unwrap_or_else(|| match nearest(name, self.listed()) {
-            Some(near) => format!("`{name}` is not a unit here: did you mean \"{number} {near}\"?"),
-            None => format!("`{name}` is not a unit here"),
-        })
+        if let Some(hint) = ambiguous(self.units[0].dimension, number, name) {
+            return hint;
+        }
+        let elsewhere = [&RATE, &TIME, &WINDOW, &BUFFER];
+        if let Some(unit) = elsewhere.iter().flat_map(|q| q.units).find(|u| u.name == name) {
+            return match unit.dimension {
+                Dimension::Rate => "this is a rate".into(),
+                Dimension::Time => "this is a time".into(),
+                Dimension::Bytes => "this is a size".into(),
+                Dimension::Pieces => "windows are counted in segments, buffers in packets".into(),
+            };
+        }
+        nearest(name, self.listed())
+            .map_or_else(String::new, |near| format!("did you mean \"{number} {near}\"?"))
     }
+}
+
+/// Units that could mean several things, or that belong to everyday language.
+fn ambiguous(dimension: Dimension, number: &str, name: &str) -> Option<String> {
+    let hint = match (dimension, name) {
+        (Dimension::Rate, "B/s" | "kB/s" | "MB/s" | "GB/s" | "kBps" | "MBps" | "GBps") => {
+            "rates are in bits: 1 MB/s is \"8 Mbit/s\"".to_owned()
+        }
+        (Dimension::Rate, "M" | "m" | "Mb" | "mb" | "MB" | "mB" | "Mbit" | "mbit" | "mbps") => {
+            format!("it could be megabits or megabytes: write \"{number} Mbit/s\" for 10^6 bit/s")
+        }
+        (Dimension::Rate, "K" | "k" | "Kb" | "kb" | "KB" | "kB" | "kbit" | "Kbit" | "Kbps") => {
+            format!("it could be kilobits or kilobytes: write \"{number} kbit/s\" for 1000 bit/s")
+        }
+        (Dimension::Bytes, "M" | "m" | "Mb" | "mb" | "Mbit" | "mB") => {
+            "it could be megabits or megabytes: write MB (10^6 bytes) or MiB (2^20 bytes)".into()
+        }
+        (Dimension::Bytes, "G" | "g" | "Gb" | "gb" | "Gbit" | "gB") => {
+            "it could be gigabits or gigabytes: write GB (10^9 bytes) or GiB (2^30 bytes)".into()
+        }
+        (Dimension::Bytes, "KB" | "Kb" | "kb" | "kbit" | "K" | "k") => {
+            "it is ambiguous: write kB (1000 bytes) or KiB (1024 bytes)".into()
+        }
+        (Dimension::Time, "m" | "M") => "write ms for milliseconds, min for minutes".into(),
+        (Dimension::Time, "sec" | "secs" | "second" | "seconds") => format!("write \"{number} s\""),
+        (Dimension::Time, "msec" | "millis") => format!("write \"{number} ms\""),
+        (Dimension::Time, "usec" | "µs" | "μs") => format!("write \"{number} us\""),
+        _ => return None,
+    };
+    Some(hint)
 }
 
 /// Why a number does not fit its base unit.

@@ -71,7 +71,7 @@ pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {
     let allowed = format!("help: it can be {}", known.join(", "));
     match value.text() {
         Some(word) => {
-            let hint = did_you_mean(word, known.iter().copied());
+            let hint = did_you_mean(word, known.iter().map(|k| k.trim_matches('"')));
             Fault::new(value.span, format!("`{key}` cannot be \"{}\"", shown(word)), hint).help(allowed)
         }
         None => wrong(value, key, "a word in quotes").help(allowed),
@@ -131,6 +131,7 @@ impl Read for Name {
             "" => "a name has at least one character".to_owned(),
             _ if name.len() > MAX_NAME => format!("the limit is {MAX_NAME} characters"),
             _ => match name.chars().find(|c| !fine(*c)) {
+                Some(' ') => "a space is not allowed".to_owned(),
                 Some(c) => format!("`{}` is not allowed", c.escape_default()),
                 None => return Ok(Self(name.to_owned())),
             },

@@ -39,7 +39,7 @@ impl Source {
             message: format!("{name} is not UTF-8 text"),
             place: Place::find(&name, &text, at, at + '\u{fffd}'.len_utf8()),
             label: format!("byte 0x{:02x} does not belong to any character", bytes[at]),
-            help: vec!["save the file as UTF-8".into()],
+            help: vec!["help: save the file as UTF-8".into()],
         }))
     }
 

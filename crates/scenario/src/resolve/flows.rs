@@ -122,7 +122,7 @@ fn app(given: &At<AppForm>) -> Result<App> {
     let AppForm::Table(keys) = &given.value else { return Ok(App::Bulk) };
     match (keys.transfer, keys.rate) {
         (Some(size), None) if size.value.0 == 0 => {
-            Err(Fault::new(size.span, "`transfer` must be more than zero", "zero"))
+            Err(Fault::new(size.span, "`transfer` must be more than zero", ""))
         }
         (Some(size), None) => Ok(App::Transfer(size.value)),
         (None, Some(rate)) => Ok(App::Rate(rate.value)),

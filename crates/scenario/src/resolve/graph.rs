@@ -65,7 +65,7 @@ fn add_links(network: &mut Network, links: &[At<LinkKeys>]) -> Result<BTreeMap<S
         let side = |given: &Option<At<DirectionKeys>>, which: &str| {
             let given = given.as_ref().map(|d| d.value.clone());
             let merged = given.map_or_else(|| keys.both.clone(), |d| d.over(&keys.both));
-            direction(&merged, link.span, &format!("link `{name}`, {which},"))
+            direction(&merged, link.span, &format!("link `{name}` ({which})"))
         };
         let (forward, backward) = (side(&keys.forward, "forward")?, side(&keys.backward, "backward")?);
         network.links.push(LinkSpec { name, reverse_name: reverse, a, b, forward, backward });
@@ -75,13 +75,8 @@ fn add_links(network: &mut Network, links: &[At<LinkKeys>]) -> Result<BTreeMap<S
 
 /// Resolves one direction of a link; `whose` names it in errors.
 pub(super) fn direction(keys: &DirectionKeys, span: Span, whose: &str) -> Result<DirectionSpec> {
-    let missing = |key: &str| {
-        Fault::new(
-            span,
-            format!("{whose} has no `{key}`").replace(", has", " has"),
-            format!("`{key}` must be given"),
-        )
-    };
+    let missing =
+        |key: &str| Fault::new(span, format!("{whose} has no `{key}`"), format!("`{key}` must be given"));
     let channel = &keys.channel;
     if let Some(framing) = channel.framing.filter(|f| f.value.0 > MAX_FRAMING) {
         let label = format!("the limit is {MAX_FRAMING} B");

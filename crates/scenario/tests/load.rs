@@ -1,0 +1,325 @@
+//! What files resolve to.
+
+mod support;
+
+use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_scenario::{
+    App, Buffer, NodeKind, ParamValue, Reader, Scenario, Source, Start, Stop, load, reference,
+};
+use bentpipe_tcp::{
+    Config, DelayedAck, Detection, Growth, Jitter, JitterKind, ReceiveBuffer, Reduction, Scheme,
+};
+use support::{DUMBBELL, GRAPH, edit, loads, sets};
+
+fn rate(bps: u64) -> Rate {
+    Rate::from_bps(bps).expect("more than zero")
+}
+
+fn with_host(lines: &str) -> Scenario {
+    loads(&edit(DUMBBELL, "[host]\n", &format!("[host]\n{lines}\n")), &[])
+}
+
+#[test]
+fn a_dumbbell_becomes_hosts_routers_and_links() {
+    let s = loads(DUMBBELL, &[]);
+    let nodes: Vec<_> = s.nodes.iter().map(|n| (n.name.as_str(), n.kind)).collect();
+    let (host, router) = (NodeKind::Host, NodeKind::Router);
+    assert_eq!(
+        nodes,
+        [("src1", host), ("src2", host), ("dst1", host), ("dst2", host), ("left", router), ("right", router)]
+    );
+    let links: Vec<_> =
+        s.links.iter().map(|l| (l.name.as_str(), l.reverse_name.as_str(), l.a, l.b)).collect();
+    assert_eq!(
+        links,
+        [
+            ("bottleneck", "bottleneck-return", 4, 5),
+            ("src1-access", "src1-access-return", 0, 4),
+            ("src2-access", "src2-access-return", 1, 4),
+            ("dst1-access", "dst1-access-return", 5, 2),
+            ("dst2-access", "dst2-access-return", 5, 3),
+        ]
+    );
+    let (there, back) = (s.links[0].forward, s.links[0].backward);
+    assert_eq!(there.rate, rate(10_000_000));
+    assert_eq!(there.delay, Duration::from_millis(273));
+    assert_eq!(there.buffer, Buffer::Packets(50));
+    assert_eq!(there.loss, Probability::new(1e-4).unwrap());
+    assert_eq!((back.rate, back.delay, back.buffer), (there.rate, there.delay, there.buffer));
+    assert!(back.loss.is_zero() && back.ber.is_zero());
+    assert_eq!(s.links[1].forward.buffer, Buffer::Bytes(Size(1_000_000)));
+    assert_eq!(s.links[3].backward.delay, Duration::from_millis(1));
+}
+
+#[test]
+fn the_return_direction_can_differ() {
+    let text = edit(
+        DUMBBELL,
+        "[host]",
+        "[dumbbell.return]\nrate = \"1 Mbit/s\"\nbuffer = \"10 packets\"\nloss = 0.5\nber = 1e-6\n\n[host]",
+    );
+    let back = loads(&text, &[]).links[0].backward;
+    assert_eq!((back.rate, back.buffer), (rate(1_000_000), Buffer::Packets(10)));
+    assert_eq!((back.loss.get(), back.ber.get()), (0.5, 1e-6));
+}
+
+#[test]
+fn a_link_has_two_directions_and_each_can_differ() {
+    let s = loads(GRAPH, &[]);
+    let names: Vec<_> = s.nodes.iter().map(|n| n.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "r1", "r2", "r3"]);
+    assert_eq!(s.nodes[3].routes, [(0, 2)]);
+    let link = &s.links[1];
+    assert_eq!((link.name.as_str(), link.reverse_name.as_str(), link.a, link.b), ("r12", "r12-return", 2, 3));
+    assert_eq!((link.forward.rate, link.backward.rate), (rate(10_000_000), rate(1_000_000)));
+    assert_eq!((link.forward.loss.get(), link.backward.loss.get()), (0.01, 0.0));
+    assert_eq!((link.forward.framing, link.backward.framing), (Size(0), Size(8)));
+    assert_eq!(link.backward.delay, Duration::from_millis(270));
+    assert_eq!((s.flows[0].from, s.flows[0].to), (0, 1));
+}
+
+#[test]
+fn nodes_keep_the_order_of_the_file() {
+    let text = edit(GRAPH, "hosts = [{ name = \"a\" }, { name = \"b\" }]\n", "");
+    let text =
+        edit(&text, "[[routers]]\nname = \"r3\"", "[[hosts]]\nname = \"b\"\n\n[[routers]]\nname = \"r3\"");
+    let text = edit(&text, "[[flows]]", "[[hosts]]\nname = \"a\"\n\n[[flows]]");
+    let names: Vec<_> = loads(&text, &[]).nodes.into_iter().map(|n| n.name).collect();
+    assert_eq!(names, ["r1", "r2", "b", "r3", "a"]);
+}
+
+#[test]
+fn without_options_a_host_has_the_defaults() {
+    let flow = &loads(GRAPH, &[]).flows[0];
+    assert_eq!(flow.sender, Config::default());
+    assert_eq!(flow.receiver, Config::default());
+    assert_eq!((flow.app, flow.reader, flow.start), (App::Bulk, Reader::Eager, Start::At(Instant::ZERO)));
+}
+
+#[test]
+fn the_documented_defaults_are_the_real_ones() {
+    let page = reference();
+    let table = page.split("\n## `[host]`\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let mut host = String::from("[host]\n");
+    for row in table.lines().filter(|l| l.starts_with("| `")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let key = cells[0].trim_matches(['|', ' ', '`']);
+        host.extend([key, " = ", cells[2].trim_matches('`'), "\n"]);
+    }
+    assert_eq!(host.lines().count(), 25, "{host}");
+    let flow = &loads(&edit(GRAPH, "[[flows]]", &format!("{host}\n[[flows]]")), &[]).flows[0];
+    assert_eq!(flow.sender, Config::default());
+}
+
+#[test]
+fn counted_flows_are_numbered_and_pair_up() {
+    let s = loads(DUMBBELL, &[]);
+    let flows: Vec<_> = s.flows.iter().map(|f| (f.name.as_str(), f.from, f.to)).collect();
+    assert_eq!(flows, [("flow1", 0, 2), ("flow2", 1, 3)]);
+    // One host can serve all.
+    let s = loads(&edit(DUMBBELL, "from = \"src\"", "from = \"src2\""), &[]);
+    let flows: Vec<_> = s.flows.iter().map(|f| (f.from, f.to)).collect();
+    assert_eq!(flows, [(1, 2), (1, 3)]);
+    // A count of one still numbers.
+    let s = loads(&edit(DUMBBELL, "count = 2", "count = 1"), &[]);
+    assert_eq!(s.flows[0].name, "flow1");
+}
+
+#[test]
+fn a_flow_overrides_the_host() {
+    let text = edit(DUMBBELL, "tcp = \"newreno\"", "tcp = \"newreno\"\nsegment = \"500 B\"\niw = 4");
+    let sender = &loads(&text, &[]).flows[1].sender;
+    assert_eq!((sender.mss, sender.initial_window), (500, 4));
+    // Segments of the window are the flow's, not the host's.
+    assert_eq!(sender.receive_buffer, ReceiveBuffer::Fixed(Size(32_000)));
+}
+
+#[test]
+fn sack_is_offered_by_receivers_and_by_schemes_that_use_it() {
+    for (scheme, sender_offers) in [
+        ("reno", false),
+        ("newreno", false),
+        ("vegas", false),
+        ("sack", true),
+        ("rate-halving", true),
+        ("cubic", true),
+    ] {
+        let text = edit(DUMBBELL, "\"newreno\"", &format!("\"{scheme}\""));
+        let flow = &loads(&text, &[]).flows[0];
+        assert_eq!(flow.sender.scheme, Scheme::named(scheme).unwrap());
+        assert_eq!((flow.sender.options.sack, flow.receiver.options.sack), (sender_offers, true), "{scheme}");
+        let flow = &loads(&edit(&text, "[host]", "[host]\nsack = false"), &[]).flows[0];
+        assert!(!flow.sender.options.sack && !flow.receiver.options.sack);
+    }
+}
+
+#[test]
+fn a_scheme_takes_parameters() {
+    let scheme = |table: &str| loads(&edit(DUMBBELL, "\"newreno\"", table), &[]).flows[0].sender.scheme;
+    let cubic = scheme(
+        "{ scheme = \"cubic\", beta = 0.8, hystart = false, recovery = { detection = \"sack\", reduction = \"rate-halving\", frto = false } }",
+    );
+    let Growth::Cubic(params) = cubic.growth else { panic!("{cubic:?}") };
+    assert_eq!((params.beta, params.c, params.fast_convergence, params.hystart), (0.8, 0.4, true, false));
+    assert_eq!(
+        (cubic.recovery.detection, cubic.recovery.reduction),
+        (Detection::Sack, Reduction::RateHalving)
+    );
+    assert!(!cubic.recovery.frto);
+    let Growth::Vegas(params) = scheme("{ scheme = \"vegas\", alpha = 2, beta = 4 }").growth else {
+        panic!()
+    };
+    assert_eq!((params.alpha, params.beta, params.gamma), (2.0, 4.0, 1.0));
+}
+
+#[test]
+fn host_options_reach_the_configuration() {
+    let s = with_host(
+        "iw = 2\nssthresh = \"window\"\ndelayed_ack = \"on\"\njitter = \"0.9 ms\"\nmin_rto = \"200 ms\"\ninitial_rto = \"3 s\"\nsend_buffer = \"64 KiB\"",
+    );
+    let (sender, receiver) = (&s.flows[0].sender, &s.flows[0].receiver);
+    assert_eq!(sender.initial_ssthresh, Some(Size(64_000)));
+    assert_eq!(receiver.delayed_ack, Some(DelayedAck { count: 2, timeout: Duration::from_millis(200) }));
+    let jitter = Jitter { max: Duration::from_micros(900), kind: JitterKind::Opportunity };
+    assert_eq!((sender.jitter, receiver.jitter), (Some(jitter), None));
+    assert_eq!((sender.rto.min, sender.rto.initial), (Duration::from_millis(200), Duration::from_secs(3)));
+    assert_eq!(sender.send_buffer, Some(Size(65_536)));
+
+    let s = with_host(
+        "ssthresh = \"10 segments\"\ndelayed_ack = false\njitter = \"0 ms\"\njitter_kind = \"packet\"",
+    );
+    let sender = &s.flows[0].sender;
+    assert_eq!(
+        (sender.initial_ssthresh, sender.delayed_ack, sender.jitter),
+        (Some(Size(10_000)), None, None)
+    );
+}
+
+#[test]
+fn applications_readers_and_starts() {
+    let flow = |lines: &str| {
+        let text = edit(DUMBBELL, "tcp = \"newreno\"", &format!("tcp = \"newreno\"\n{lines}"));
+        let flow = loads(&text, &[]).flows.remove(0);
+        (flow.app, flow.reader, flow.start)
+    };
+    let at = |s: u64| Instant(s * 1_000_000_000);
+    assert_eq!(flow("app = { transfer = \"50000 B\" }").0, App::Transfer(Size(50_000)));
+    assert_eq!(flow("app = { rate = \"1 Mbit/s\" }").0, App::Rate(rate(1_000_000)));
+    assert_eq!(flow("reader = { rate = \"1 Mbit/s\" }").1, Reader::Slow(rate(1_000_000)));
+    let pause = flow("reader = { pause = { from = \"1 s\", to = \"2 s\" } }").1;
+    assert_eq!(pause, Reader::Pause { from: at(1), to: at(2) });
+    assert_eq!(flow("reader = { stop_at = \"5 s\" }").1, Reader::StopAt(at(5)));
+    assert_eq!(flow("start = \"1 min\"").2, Start::At(at(60)));
+    assert_eq!(flow("start = { from = \"0 s\", to = \"1 s\" }").2, Start::Uniform(at(0), at(1)));
+}
+
+#[test]
+fn the_head_of_the_file() {
+    let s = loads(DUMBBELL, &[]);
+    assert_eq!((s.title.as_str(), s.seed, s.duration), ("a test", 1, Duration::from_secs(100)));
+    assert_eq!((s.stop, s.measure), (Stop::Duration, None));
+    let text =
+        edit(DUMBBELL, "duration", "seed = 7\nmeasure = { from = \"10 s\", to = \"1 min\" }\nduration");
+    let s = loads(&text, &[]);
+    assert_eq!(s.seed, 7);
+    assert_eq!(s.measure, Some((Instant(10_000_000_000), Instant(60_000_000_000))));
+    let other = load(&Source::new("test.toml", text), &[], Some(u64::MAX)).unwrap();
+    assert_eq!(other.seed, u64::MAX);
+}
+
+#[test]
+fn sets_are_typed_by_the_place_where_they_are_used() {
+    let s = loads(DUMBBELL, &[("loss", "1e-3"), ("window", "102 KiB")]);
+    assert_eq!(s.links[0].forward.loss, Probability::new(1e-3).unwrap());
+    assert_eq!(s.flows[0].receiver.receive_buffer, ReceiveBuffer::Fixed(Size(104_448)));
+    let wanted = [
+        ("loss".to_owned(), ParamValue::Number(1e-3)),
+        ("window".to_owned(), ParamValue::Text("102 KiB".into())),
+    ];
+    assert_eq!(s.parameters, wanted);
+    // The last one wins; a number stays a number.
+    let s = loads(DUMBBELL, &[("loss", "1e-3"), ("loss", "0")]);
+    assert_eq!(s.parameters[0].1, ParamValue::Number(0.0));
+    assert!(s.links[0].forward.loss.is_zero());
+}
+
+#[test]
+fn every_kind_of_value_can_be_set() {
+    let text = edit(
+        DUMBBELL,
+        "[parameters]",
+        "[parameters]\nber = 0.0\nsegment = \"1 kB\"\niw = 1\njitter = \"0 s\"\nbuffer = \"9 kB\"\nda = \"off\"\nn = 1\nlength = \"9 s\"\ntcp = \"reno\"\nnagle = true",
+    );
+    let text = edit(&text, "\"100 s\"", "\"$length\"");
+    let text = edit(&text, "pairs = 2", "pairs = \"$n\"\nber = \"$ber\"");
+    let text = edit(&text, "\"50 packets\"", "\"$buffer\"");
+    let text = edit(
+        &text,
+        "segment = \"1000 B\"",
+        "segment = \"$segment\"\niw = \"$iw\"\njitter = \"$jitter\"\ndelayed_ack = \"$da\"\nnagle = \"$nagle\"",
+    );
+    let text = edit(&text, "count = 2", "count = \"$n\"");
+    let text = edit(&text, "\"newreno\"", "\"$tcp\"");
+    let s = loads(
+        &text,
+        &[
+            ("ber", "3e-8"),
+            ("segment", "1000 B"),
+            ("iw", "4"),
+            ("jitter", "0.9 ms"),
+            ("buffer", "50 packets"),
+            ("da", "on"),
+            ("n", "20"),
+            ("length", "500 s"),
+            ("tcp", "sack"),
+            ("nagle", "off"),
+        ],
+    );
+    assert_eq!((s.flows.len(), s.duration), (20, Duration::from_secs(500)));
+    let (sender, there) = (&s.flows[19].sender, s.links[0].forward);
+    assert_eq!((there.ber.get(), there.buffer), (3e-8, Buffer::Packets(50)));
+    assert_eq!((sender.mss, sender.initial_window, sender.nagle), (1000, 4, false));
+    assert_eq!(sender.scheme.name, "sack");
+    assert!(sender.jitter.is_some() && sender.delayed_ack.is_some());
+    let set: Vec<_> = s.parameters.iter().map(|(_, value)| value.clone()).collect();
+    assert_eq!(set[2], ParamValue::Integer(4));
+    assert_eq!(set[5], ParamValue::Text("on".into()));
+    assert_eq!(set[9], ParamValue::Switch(false));
+}
+
+#[test]
+fn quantities_are_exact_in_every_unit() {
+    for (text, bps) in [
+        ("1 bit/s", 1),
+        ("1.5 kbit/s", 1_500),
+        ("1.544 Mbit/s", 1_544_000),
+        ("2 Gbit/s", 2_000_000_000),
+        ("64kbps", 64_000),
+        ("1e6 bps", 1_000_000),
+        ("10 Mbps", 10_000_000),
+    ] {
+        let s = loads(&edit(DUMBBELL, "10 Mbit/s", text), &[]);
+        assert_eq!(s.links[0].forward.rate, rate(bps), "{text}");
+    }
+    for (text, ns) in [
+        ("90000000 ns", 90_000_000),
+        ("90.5 ms", 90_500_000),
+        ("0.01 min", 600_000_000),
+        ("9e4 us", 90_000_000),
+    ] {
+        let s = loads(&edit(DUMBBELL, "550 ms", text), &[]);
+        assert_eq!(s.links[0].forward.delay, Duration(ns / 2 - 2_000_000), "{text}");
+    }
+    for (text, bytes) in
+        [("1 B", 1), ("1.5 kB", 1_500), ("2 MB", 2_000_000), ("1.5 KiB", 1_536), ("1 MiB", 1 << 20)]
+    {
+        let s = loads(DUMBBELL, &[("window", text)]);
+        assert_eq!(s.flows[0].receiver.receive_buffer, ReceiveBuffer::Fixed(Size(bytes)), "{text}");
+    }
+}
+
+#[test]
+fn a_parameter_may_carry_a_doc() {
+    let text = edit(DUMBBELL, "loss = 1e-4", "loss = { default = 1e-4, doc = \"packet loss\" }");
+    assert_eq!(load(&Source::new("x", text), &sets(&[]), None).unwrap(), loads(DUMBBELL, &[]));
+}
