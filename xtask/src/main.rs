@@ -3,10 +3,13 @@
 //! | command | what it does |
 //! |---|---|
 //! | `tidy` | style limits and layering that the compiler and clippy do not hold |
+//! | `bench` | CPU time beside ns-2, and CPU time and memory with many flows |
 //! | `licences` | every dependency has a licence from the list and comes from crates.io |
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
+mod bench;
+mod item;
 mod licences;
 mod metadata;
 mod tidy;
@@ -18,13 +21,16 @@ type Outcome = Result<(), String>;
 
 const USAGE: &str = "usage: cargo xtask <command>
   tidy       file and function length, layering, banned calls, unsafe, open ends
-  licences   licences and sources of all dependencies";
+  licences   licences and sources of all dependencies
+  bench [--strict]   CPU time beside ns-2, growth with many flows";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let rest = args.get(1..).unwrap_or_default();
     let outcome = match args.first().map(String::as_str) {
         Some("tidy") => tidy::command(rest),
+        Some("bench") => bench::command(rest),
+        Some("measure") => bench::measure::command(rest),
         Some("licences") => licences::command(rest),
         Some(other) => Err(format!("unknown command `{other}`\n{USAGE}")),
         None => Err(USAGE.to_owned()),

@@ -1,0 +1,91 @@
+//! CPU time and peak memory of one process.
+//!
+//! The kernel sums both up over a process's finished children, so each measurement gets a process of its own between us
+//! and what is measured: `cargo xtask measure OUTPUT PROGRAM ARGS...`.
+
+use crate::Outcome;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What one run cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Cost {
+    /// User and system time of the whole process, start-up included, in seconds.
+    pub cpu_s: f64,
+    /// Largest resident set in kilobytes. Never below that of this tool, whose memory a process has until it executes.
+    pub peak_kb: u64,
+}
+
+/// Runs `program` to its end, its standard output into the file `output`.
+///
+/// # Errors
+/// When the program cannot be run or fails.
+pub(super) fn run(program: &Path, args: &[String], output: &Path) -> Result<Cost, String> {
+    let me = std::env::current_exe().map_err(|e| format!("where am I? {e}"))?;
+    let done = Command::new(me)
+        .arg("measure")
+        .arg(output)
+        .arg(program)
+        .args(args)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| format!("measure: {e}"))?;
+    if !done.status.success() {
+        return Err(format!("{} {} failed", program.display(), args.join(" ")));
+    }
+    parse(&String::from_utf8_lossy(&done.stdout)).ok_or_else(|| "measure: unreadable".to_owned())
+}
+
+fn parse(text: &str) -> Option<Cost> {
+    let mut words = text.split_whitespace();
+    let (cpu_s, peak_kb) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    words.next().is_none().then_some(Cost { cpu_s, peak_kb })
+}
+
+/// The process in between: runs its arguments and prints CPU seconds and peak kilobytes.
+pub(crate) fn command(args: &[String]) -> Outcome {
+    let [output, program, args @ ..] = args else {
+        return Err("usage: measure OUTPUT PROGRAM ARGS...".to_owned());
+    };
+    let file = File::create(output).map_err(|e| format!("{output}: {e}"))?;
+    let status =
+        Command::new(program).args(args).stdout(file).status().map_err(|e| format!("{program}: {e}"))?;
+    if !status.success() {
+        return Err(format!("{program}: {status}"));
+    }
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|e| format!("getrusage: {e}"))?;
+    println!("{:.6} {}", seconds(usage.user_time()) + seconds(usage.system_time()), usage.max_rss());
+    Ok(())
+}
+
+fn seconds(t: TimeVal) -> f64 {
+    t.tv_sec() as f64 + t.tv_usec() as f64 * 1e-6
+}
+
+/// The middle value; of an even number the lower one of the two in the middle.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_is_found() {
+        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-12);
+        assert!((median(vec![4.0, 1.0, 2.0, 3.0]) - 2.0).abs() < 1e-12);
+        assert!(median(Vec::new()).is_nan());
+    }
+
+    #[test]
+    fn what_is_printed_is_read() {
+        assert_eq!(parse("0.350000 3312\n"), Some(Cost { cpu_s: 0.35, peak_kb: 3312 }));
+        assert_eq!(parse("0.35"), None);
+        assert_eq!(parse("0.35 1 2"), None);
+    }
+}

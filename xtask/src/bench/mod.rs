@@ -1,0 +1,124 @@
+//! `bench`: what a run costs, beside ns-2 on the same machine in the same minute, and with many flows.
+
+pub(crate) mod measure;
+mod peer;
+mod scaling;
+
+use crate::Outcome;
+use crate::item::{Item, Verdict};
+use crate::metadata;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What every part of the benchmark needs.
+struct Bench {
+    /// The workspace.
+    root: PathBuf,
+    /// The release build.
+    bentpipe: PathBuf,
+    /// Where outputs go.
+    output: PathBuf,
+}
+
+/// Prints the figures as they come and all verdicts at the end; with `--strict` a miss is a failure.
+pub(crate) fn command(args: &[String]) -> Outcome {
+    if let Some(unknown) = args.iter().find(|a| *a != "--strict") {
+        return Err(format!("bench: unknown option {unknown} (there is only --strict)"));
+    }
+    let items = items()?;
+    println!();
+    for item in &items {
+        println!("{item}");
+    }
+    let all_met = items.iter().all(|i| i.verdict == Verdict::Pass);
+    if all_met || args.is_empty() { Ok(()) } else { Err("bench: not everything was met".to_owned()) }
+}
+
+/// Runs everything; one item per requirement.
+///
+/// # Errors
+/// When bentpipe cannot be built or run. That ns-2 is missing is a skipped item.
+pub(crate) fn items() -> Result<Vec<Item>, String> {
+    let bench = Bench::new()?;
+    let mut items = peer::items(&bench)?;
+    items.extend(scaling::items(&bench)?);
+    Ok(items)
+}
+
+impl Bench {
+    fn new() -> Result<Self, String> {
+        let root = metadata::root();
+        let bentpipe = build(&root)?;
+        let output = std::env::temp_dir().join(format!("bentpipe-bench-{}", std::process::id()));
+        Ok(Self { root, bentpipe, output })
+    }
+
+    /// One simulation: its cost and its report.
+    fn simulate(&self, scenario: &str, set: &[(&str, &str)]) -> Result<(measure::Cost, Report), String> {
+        let mut args =
+            vec!["sim".to_owned(), self.root.join(scenario).display().to_string(), "--json".to_owned()];
+        for (name, value) in set {
+            args.extend(["--set".to_owned(), format!("{name}={value}")]);
+        }
+        let cost = measure::run(&self.bentpipe, &args, &self.output)?;
+        let text = std::fs::read(&self.output).map_err(|e| format!("{}: {e}", self.output.display()))?;
+        Ok((cost, Report::parse(&text)?))
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // Nothing depends on it, and the next run has another name.
+        let _ = std::fs::remove_file(&self.output);
+    }
+}
+
+/// What the benchmark reads from a report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Report {
+    /// Sum of goodputs in bit/s.
+    goodput_bps: f64,
+    /// Data packets sent.
+    segments: u64,
+}
+
+impl Report {
+    fn parse(json: &[u8]) -> Result<Self, String> {
+        let value: Value = serde_json::from_slice(json).map_err(|e| format!("report: {e}"))?;
+        let flows = value["flows"].as_array().ok_or("report: no flows")?;
+        let sent = |f: &Value| f["segments_sent"].as_u64().ok_or("report: no segments_sent");
+        Ok(Self {
+            goodput_bps: value["total"]["goodput_bps"].as_f64().ok_or("report: no goodput")?,
+            segments: flows.iter().map(sent).sum::<Result<u64, _>>()?,
+        })
+    }
+}
+
+/// Builds the release binary and says where it is.
+fn build(root: &Path) -> Result<PathBuf, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--quiet", "--bin", "bentpipe"])
+        .current_dir(root)
+        .status()
+        .map_err(|e| format!("cargo build: {e}"))?;
+    if !status.success() {
+        return Err("cargo build --release failed".to_owned());
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join("release").join("bentpipe"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read() {
+        let json = br#"{"total":{"goodput_bps":8.0},"flows":[{"segments_sent":3},{"segments_sent":4}]}"#;
+        assert_eq!(Report::parse(json), Ok(Report { goodput_bps: 8.0, segments: 7 }));
+        assert!(Report::parse(br#"{"total":{"goodput_bps":8.0},"flows":[{}]}"#).is_err());
+        assert!(Report::parse(b"").is_err());
+    }
+}

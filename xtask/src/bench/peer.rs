@@ -1,0 +1,119 @@
+//! The same experiment in ns-2 and here, by turns.
+
+use super::measure::{self, median};
+use super::{Bench, Report};
+use crate::item::{Item, Verdict};
+use nix::unistd::Uid;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Share of ns-2's CPU time that a run may take.
+const SHARE: f64 = 1.0 / 3.0;
+/// Runs of each; the median counts.
+const RUNS: usize = 5;
+
+/// One experiment in both programs' words.
+struct Case {
+    name: &'static str,
+    ns2: &'static str,
+    scenario: &'static str,
+    set: &'static [(&'static str, &'static str)],
+}
+
+const CASES: [Case; 2] = [
+    Case {
+        name: "20 flows, 10 Mbit/s, 500 s",
+        ns2: "flows 20 loss 1e-4 variant newreno dur 500 bare 1",
+        scenario: "scenarios/sharing.toml",
+        set: &[("loss", "1e-4"), ("tcp", "newreno"), ("jitter", "0 ms")],
+    },
+    Case {
+        name: "200 flows, 100 Mbit/s, 500 s",
+        ns2: "flows 200 bw 100e6 buf 1000 wnd 1000 loss 1e-4 variant newreno dur 500 bare 1",
+        scenario: "bench/peer.toml",
+        set: &[],
+    },
+];
+
+/// One item per case.
+pub(super) fn items(bench: &Bench) -> Result<Vec<Item>, String> {
+    let what = |case: &Case| format!("CPU time at most 1/3 of ns-2's: {}", case.name);
+    let ns2 = match find_ns2() {
+        Ok(ns2) => ns2,
+        Err(reason) => {
+            println!("SKIPPED ns-2: {reason}");
+            return Ok(CASES.iter().map(|c| Item::new(what(c), reason.clone(), Verdict::Skipped)).collect());
+        }
+    };
+    println!(
+        "{:<30} {:>10} {:>10} {:>7}  {:>22}",
+        "case", "ns-2", "bentpipe", "ratio", "goodput (ns-2, ours)"
+    );
+    let mut items = Vec::new();
+    for case in &CASES {
+        let (theirs, ours, ratio) = by_turns(bench, &ns2, case)?;
+        let figure = format!("ratio {ratio:.3}: {ours:.2} s, ns-2 {theirs:.2} s");
+        items.push(Item::new(what(case), figure, Verdict::of(ratio <= SHARE)));
+    }
+    Ok(items)
+}
+
+/// Median CPU seconds of ns-2 and of bentpipe, and ours as a share of theirs.
+fn by_turns(bench: &Bench, ns2: &Path, case: &Case) -> Result<(f64, f64, f64), String> {
+    let mut args = vec![bench.root.join("bench/ns2-sat.tcl").display().to_string()];
+    args.extend(case.ns2.split(' ').map(str::to_owned));
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    let (mut their_goodput, mut our_goodput) = (f64::NAN, f64::NAN);
+    for _ in 0..RUNS {
+        theirs.push(measure::run(ns2, &args, &bench.output)?.cpu_s);
+        let line = std::fs::read_to_string(&bench.output).map_err(|e| format!("ns-2's output: {e}"))?;
+        their_goodput = goodput_of_ns2(&line).ok_or_else(|| format!("ns-2 printed: {line}"))?;
+        let (cost, Report { goodput_bps, .. }) = bench.simulate(case.scenario, case.set)?;
+        ours.push(cost.cpu_s);
+        our_goodput = goodput_bps;
+    }
+    let (theirs, ours) = (median(theirs), median(ours));
+    let ratio = ours / theirs;
+    let goodputs = format!("{:.2}, {:.2} Mbit/s", their_goodput / 1e6, our_goodput / 1e6);
+    println!("{:<30} {theirs:>8.3} s {ours:>8.3} s {ratio:>7.3}  {goodputs:>22}", case.name);
+    Ok((theirs, ours, ratio))
+}
+
+/// The sum of goodputs in bit/s; ns-2's script prints bytes per second in its 17th column.
+fn goodput_of_ns2(line: &str) -> Option<f64> {
+    line.trim().split(',').nth(16)?.parse::<f64>().ok().map(|bytes| bytes * 8.0)
+}
+
+/// Finds ns-2, installing Debian's package where that is possible.
+fn find_ns2() -> Result<PathBuf, String> {
+    if let Some(found) = on_the_path("ns") {
+        return Ok(found);
+    }
+    let hint = "ns-2 is not installed (apt-get install ns2)";
+    if !Uid::effective().is_root() || on_the_path("apt-get").is_none() {
+        return Err(hint.to_owned());
+    }
+    println!("installing ns-2 (apt-get install ns2)");
+    let apt = |args: &[&str]| Command::new("apt-get").args(args).output().is_ok_and(|o| o.status.success());
+    if apt(&["update"]) && apt(&["install", "--yes", "--no-install-recommends", "ns2"]) {
+        return on_the_path("ns").ok_or_else(|| hint.to_owned());
+    }
+    Err(format!("{hint}; it could not be installed"))
+}
+
+fn on_the_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|p| p.join(program)).find(|p| p.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_ns2_is_read() {
+        let line = "ns2,x,newreno,1,20,1e-4,0,1000,1040,0.5500,10e6,50,64,2,0,500.0000,999742.00,44316.00,1,2,,,3,4\n";
+        assert_eq!(goodput_of_ns2(line), Some(999_742.0 * 8.0));
+        assert_eq!(goodput_of_ns2("unknown key: x"), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! What a flow and a packet cost when there are many: 0.5 Mbit/s of bottleneck and 2.5 packets of buffer for each flow.
+
+use super::Bench;
+use super::measure::median;
+use crate::item::{Item, Verdict};
+
+/// A number of flows, how long their run is and how often it is repeated. Small runs are short of CPU time, large
+/// ones of patience.
+struct Step {
+    flows: u32,
+    duration_s: u32,
+    runs: usize,
+}
+
+const STEPS: [Step; 4] = [
+    Step { flows: 20, duration_s: 2000, runs: 5 },
+    Step { flows: 200, duration_s: 200, runs: 5 },
+    Step { flows: 2000, duration_s: 60, runs: 1 },
+    Step { flows: 10_000, duration_s: 40, runs: 1 },
+];
+
+/// How much more CPU time a packet may take than with 20 flows.
+const GROWTH: [(u32, f64); 2] = [(2000, 1.5), (10_000, 2.0)];
+/// Bytes a flow may take at the peak.
+const BYTES_PER_FLOW: f64 = 25_000.0;
+
+/// What one step measured.
+#[derive(Clone, Copy, Debug)]
+struct Figures {
+    flows: u32,
+    ns_per_packet: f64,
+    bytes_per_flow: f64,
+}
+
+/// One item per limit.
+pub(super) fn items(bench: &Bench) -> Result<Vec<Item>, String> {
+    println!();
+    println!("{:>6} {:>9} {:>10} {:>10} {:>14}", "flows", "packets", "CPU", "ns/packet", "bytes per flow");
+    let floor_kb = peak_kb_of_two(bench)?;
+    let figures = STEPS.iter().map(|s| step(bench, s, floor_kb)).collect::<Result<Vec<_>, _>>()?;
+    Ok(verdicts(&figures))
+}
+
+/// Parameters of a run with `flows` flows.
+fn parameters(flows: u32, duration_s: u32) -> [(&'static str, String); 4] {
+    [
+        ("pairs", (flows - 1).to_string()),
+        ("rate", format!("{} kbit/s", flows * 500)),
+        ("buffer", format!("{} packets", flows * 5 / 2)),
+        ("duration", format!("{duration_s} s")),
+    ]
+}
+
+/// Peak memory of the smallest run the scenario can do, which all others contain.
+fn peak_kb_of_two(bench: &Bench) -> Result<u64, String> {
+    run(bench, 2, 40).map(|(cost, _)| cost.peak_kb)
+}
+
+fn run(bench: &Bench, flows: u32, duration_s: u32) -> Result<(super::measure::Cost, u64), String> {
+    let parameters = parameters(flows, duration_s);
+    let set: Vec<(&str, &str)> = parameters.iter().map(|(n, v)| (*n, v.as_str())).collect();
+    let (cost, report) = bench.simulate("bench/many.toml", &set)?;
+    Ok((cost, report.segments))
+}
+
+fn step(bench: &Bench, step: &Step, floor_kb: u64) -> Result<Figures, String> {
+    let (mut cpu, mut peak_kb, mut packets) = (Vec::new(), 0, 0);
+    for _ in 0..step.runs {
+        let (cost, segments) = run(bench, step.flows, step.duration_s)?;
+        cpu.push(cost.cpu_s);
+        peak_kb = peak_kb.max(cost.peak_kb);
+        packets = segments;
+    }
+    let cpu = median(cpu);
+    let ns_per_packet = cpu * 1e9 / packets as f64;
+    let bytes_per_flow = peak_kb.saturating_sub(floor_kb) as f64 * 1024.0 / f64::from(step.flows - 2);
+    println!("{:>6} {packets:>9} {cpu:>8.3} s {ns_per_packet:>10.0} {bytes_per_flow:>14.0}", step.flows);
+    Ok(Figures { flows: step.flows, ns_per_packet, bytes_per_flow })
+}
+
+fn verdicts(figures: &[Figures]) -> Vec<Item> {
+    let per_packet =
+        |flows: u32| figures.iter().find(|f| f.flows == flows).map_or(f64::NAN, |f| f.ns_per_packet);
+    let mut items = Vec::new();
+    for (flows, limit) in GROWTH {
+        let growth = per_packet(flows) / per_packet(20);
+        let figure = format!("{growth:.2} times ({:.0} ns, {:.0} ns)", per_packet(20), per_packet(flows));
+        let what = format!("CPU per packet, {flows} flows to 20, at most {limit} times");
+        items.push(Item::new(what, figure, Verdict::of(growth <= limit)));
+    }
+    // With few flows the peak is the program, not the flows.
+    let many = figures.iter().filter(|f| f.flows >= 2000);
+    let worst = many.max_by(|a, b| a.bytes_per_flow.total_cmp(&b.bytes_per_flow));
+    if let Some(Figures { flows, bytes_per_flow, .. }) = worst {
+        let figure = format!("{:.1} KB, with {flows} flows", bytes_per_flow / 1e3);
+        items.push(Item::new(
+            format!("memory per flow at most {} KB", BYTES_PER_FLOW / 1e3),
+            figure,
+            Verdict::of(*bytes_per_flow <= BYTES_PER_FLOW),
+        ));
+    }
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdicts_of(ns: [f64; 4], bytes: f64) -> Vec<Verdict> {
+        let figures: Vec<Figures> = STEPS
+            .iter()
+            .zip(ns)
+            .map(|(s, ns_per_packet)| Figures { flows: s.flows, ns_per_packet, bytes_per_flow: bytes })
+            .collect();
+        verdicts(&figures).into_iter().map(|i| i.verdict).collect()
+    }
+
+    #[test]
+    fn limits_are_limits() {
+        use Verdict::{Miss, Pass};
+        assert_eq!(verdicts_of([100.0, 100.0, 149.0, 199.0], 24_999.0), [Pass, Pass, Pass]);
+        assert_eq!(verdicts_of([100.0, 100.0, 151.0, 199.0], 24_999.0), [Miss, Pass, Pass]);
+        assert_eq!(verdicts_of([100.0, 100.0, 149.0, 201.0], 25_001.0), [Pass, Miss, Miss]);
+        assert_eq!(verdicts_of([0.0, 0.0, 0.0, 0.0], f64::NAN), [Miss, Miss, Miss]);
+    }
+
+    #[test]
+    fn the_network_grows_with_the_flows() {
+        let [pairs, rate, buffer, _] = parameters(200, 10);
+        assert_eq!(
+            (pairs.1.as_str(), rate.1.as_str(), buffer.1.as_str()),
+            ("199", "100000 kbit/s", "500 packets")
+        );
+    }
+}
