@@ -1,11 +1,11 @@
 //! Values -> nodes: builds the network that a scenario describes.
 
+use crate::routes::{Hop, RouteTable};
 use crate::world::{AnyNode, Simulation};
-use bentpipe_base::{Addr, Instant, NodeId, Port, Purpose, Rng};
+use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
 use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
-use bentpipe_nodes::{Host, Listener, Reader, Router, Writer};
+use bentpipe_nodes::{Host, Listener, Reader, Writer};
 use bentpipe_scenario as spec;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// First port of listeners; flow `i` uses this plus `i`, modulo what a port can hold.
@@ -22,6 +22,8 @@ pub struct FlowEnds {
     pub to: (NodeId, Addr, u16),
     /// When it starts.
     pub start: Instant,
+    /// Lowest rate on the way of the data, bit/s.
+    pub path_bps: u64,
 }
 
 /// A built network with the names its reports need.
@@ -40,8 +42,9 @@ pub fn build(scenario: &spec::Scenario) -> Network {
     let mut sim = Simulation::new(scenario.seed);
     let nodes = add_nodes(&mut sim, scenario);
     let (links, ports) = add_links(&mut sim, scenario, &nodes);
-    add_routes(&mut sim, scenario, &nodes, &ports);
-    let flows = add_flows(&mut sim, scenario, &nodes);
+    let table = RouteTable::new(scenario, &ports);
+    set_routes(&mut sim, scenario, &nodes, &table);
+    let flows = add_flows(&mut sim, scenario, &nodes, &table);
     Network { sim, flows, links }
 }
 
@@ -59,8 +62,8 @@ fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
         .collect()
 }
 
-/// For each node: the neighbour, the link and the port that leads there.
-type Ports = Vec<Vec<(usize, usize, Port)>>;
+/// For each node: where its ports lead.
+type Ports = Vec<Vec<Hop>>;
 
 fn add_links(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId]) -> (Vec<(String, NodeId)>, Ports) {
     let mut links = Vec::new();
@@ -74,7 +77,7 @@ fn add_links(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId]) 
             let id = sim.add(AnyNode::Link(Box::new(node)));
             let port = sim.wire(nodes[a], id);
             sim.wire(id, nodes[b]);
-            ports[a].push((b, i, port));
+            ports[a].push(Hop { to: b, link: i, port, bps: spec.rate.bps() });
             links.push((name.clone(), id));
         }
     }
@@ -92,48 +95,23 @@ fn direction(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Link 
     Link::new(DropTail::new(capacity), Channel::new(d.rate, d.delay, d.framing, errors))
 }
 
-/// Fewest hops from every router to every host that a flow uses, then explicit routes on top.
-fn add_routes(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId], ports: &Ports) {
-    let mut used = vec![false; nodes.len()];
-    for flow in &scenario.flows {
-        used[flow.from] = true;
-        used[flow.to] = true;
-    }
-    for destination in (0..nodes.len()).filter(|i| used[*i]) {
-        // breadth first from the destination; the port back towards it is the route
-        let mut next: Vec<Option<Port>> = vec![None; nodes.len()];
-        let mut seen = vec![false; nodes.len()];
-        seen[destination] = true;
-        let mut queue = VecDeque::from([destination]);
-        while let Some(at) = queue.pop_front() {
-            for (neighbour, link, _) in &ports[at] {
-                if seen[*neighbour] {
-                    continue;
-                }
-                seen[*neighbour] = true;
-                next[*neighbour] = ports[*neighbour].iter().find(|p| p.1 == *link).map(|p| p.2);
-                if scenario.nodes[*neighbour].kind == spec::NodeKind::Router {
-                    queue.push_back(*neighbour);
-                }
-            }
-        }
-        for (i, port) in next.into_iter().enumerate() {
-            if let (Some(port), Some(router)) = (port, sim.router(nodes[i])) {
-                router.route(Addr(destination as u32), port);
-            }
-        }
-    }
+fn set_routes(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId], table: &RouteTable<'_>) {
     for (i, node) in scenario.nodes.iter().enumerate() {
-        for (destination, link) in &node.routes {
-            let port = ports[i].iter().find(|p| p.1 == *link).map(|p| p.2);
-            if let (Some(port), Some(router)) = (port, sim.router(nodes[i])) {
-                router.route(Addr(*destination as u32), port);
+        let Some(router) = sim.router(nodes[i]).filter(|_| node.kind == spec::NodeKind::Router) else { continue };
+        for host in scenario.flows.iter().flat_map(|f| [f.from, f.to]) {
+            if let Some(hop) = table.next(i, host) {
+                router.route(Addr(host as u32), hop.port);
             }
         }
     }
 }
 
-fn add_flows(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId]) -> Vec<FlowEnds> {
+fn add_flows(
+    sim: &mut Simulation,
+    scenario: &spec::Scenario,
+    nodes: &[NodeId],
+    table: &RouteTable<'_>,
+) -> Vec<FlowEnds> {
     let mut ends = Vec::with_capacity(scenario.flows.len());
     for (i, flow) in scenario.flows.iter().enumerate() {
         // ports only tell flows of the same pair of hosts apart
@@ -153,7 +131,9 @@ fn add_flows(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId]) 
             let config = Arc::new(flow.sender.clone());
             host.connect_at(&mut cx, start, client, (to, server), config, writer(&flow.app));
         }
-        ends.push(FlowEnds { from: (nodes[flow.from], from, client), to: (nodes[flow.to], to, server), start });
+        let path_bps = table.lowest_rate(flow.from, flow.to);
+        let (from, to) = ((nodes[flow.from], from, client), (nodes[flow.to], to, server));
+        ends.push(FlowEnds { from, to, start, path_bps });
     }
     ends
 }

@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod report;
+pub mod routes;
 pub mod run;
 mod text;
 pub mod world;

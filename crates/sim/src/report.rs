@@ -62,6 +62,22 @@ pub struct FlowReport {
     pub rtt_ms: RttReport,
     /// Share of the flow's time limited by each cause; sum 1.
     pub limited_by: LimitedBy,
+    /// What the words need and the JSON does not repeat.
+    #[serde(skip)]
+    pub context: FlowContext,
+}
+
+/// What a flow's sentences compare it with.
+#[derive(Clone, Debug, Default)]
+pub struct FlowContext {
+    /// Lowest rate on the way of the data, bit/s.
+    pub path_bps: u64,
+    /// The receiver's window as a user reads it.
+    pub receive_window: String,
+    /// The receiving application does not read everything at once.
+    pub slow_reader: bool,
+    /// The sender's buffer as a user reads it.
+    pub send_buffer: String,
 }
 
 /// Round-trip times in milliseconds.
@@ -92,6 +108,35 @@ pub struct LimitedBy {
     pub pacing: f64,
     /// Repairing losses.
     pub recovery: f64,
+}
+
+impl LimitedBy {
+    /// Keys and shares in the order of the JSON.
+    pub const fn shares(&self) -> [(&'static str, f64); 7] {
+        [
+            ("handshake", self.handshake),
+            ("application", self.application),
+            ("send_buffer", self.send_buffer),
+            ("receiver_window", self.receiver_window),
+            ("congestion_window", self.congestion_window),
+            ("pacing", self.pacing),
+            ("recovery", self.recovery),
+        ]
+    }
+
+    /// The mean over several flows.
+    pub fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Self>) -> Self {
+        let n = all.len().max(1) as f64;
+        all.fold(Self::default(), |m, l| Self {
+            handshake: m.handshake + l.handshake / n,
+            application: m.application + l.application / n,
+            send_buffer: m.send_buffer + l.send_buffer / n,
+            receiver_window: m.receiver_window + l.receiver_window / n,
+            congestion_window: m.congestion_window + l.congestion_window / n,
+            pacing: m.pacing + l.pacing / n,
+            recovery: m.recovery + l.recovery / n,
+        })
+    }
 }
 
 /// One direction of a link.

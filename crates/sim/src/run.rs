@@ -1,10 +1,10 @@
 //! Runs a scenario: pure, same value in, same bytes out.
 
 use crate::build::{FlowEnds, Network, build};
-use crate::report::{FlowReport, LimitedBy, LinkReport, QueueReport, Report, RttReport, Total};
+use crate::report::{FlowContext, FlowReport, LimitedBy, LinkReport, QueueReport, Report, RttReport, Total};
 use bentpipe_base::{Duration, Instant};
-use bentpipe_scenario::{App, ParamValue, Scenario, Stop};
-use bentpipe_tcp::Connection;
+use bentpipe_scenario::{App, FlowSpec, ParamValue, Reader, Scenario, Stop};
+use bentpipe_tcp::{Connection, ReceiveBuffer};
 use serde_json::{Map, Value};
 
 /// Runs `scenario` to its end.
@@ -49,7 +49,7 @@ fn advance(net: &mut Network, pending: &mut Pending, until: Instant) {
         net.sim.run_until(until, |_| false);
         return;
     }
-    // look once per simulated millisecond-free event: the last flow left is the only one asked
+    // one unfinished flow is asked after each event, not all of them
     while net.sim.now() < until && !pending.flows.is_empty() {
         let flows = net.flows.clone();
         let last = pending.flows[pending.flows.len() - 1];
@@ -122,6 +122,7 @@ fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, goodput_bps: f6
         timeouts: 0,
         rtt_ms: RttReport { min: None, p50: None, p99: None },
         limited_by: LimitedBy { handshake: 1.0, ..LimitedBy::default() },
+        context: context(spec, ends.path_bps),
     };
     let _ = sender(net, &ends, |c| {
         let s = c.stats();
@@ -136,6 +137,18 @@ fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, goodput_bps: f6
         r.limited_by = shares(&c.limited_by(now));
     });
     r
+}
+
+fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
+    FlowContext {
+        path_bps,
+        receive_window: match spec.receiver.receive_buffer {
+            ReceiveBuffer::Fixed(size) => size.to_string(),
+            ReceiveBuffer::Auto { max, .. } => format!("up to {max}"),
+        },
+        slow_reader: spec.reader != Reader::Eager,
+        send_buffer: spec.sender.send_buffer.map_or_else(String::new, |s| s.to_string()),
+    }
 }
 
 /// Times -> shares; a flow that has not begun counts as handshake.

@@ -1,0 +1,111 @@
+//! Static routes: fewest hops between routers, then the port to the host; explicit routes on top.
+//!
+//! A host has one link, so the way to it is the way to the node it hangs on. Ways are computed between routers only: the cost
+//! grows with the number of routers, not of hosts.
+
+use bentpipe_base::Port;
+use bentpipe_scenario as spec;
+use std::collections::{BTreeMap, VecDeque};
+
+/// One port of a node: where it leads.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// Index of the node at the other end.
+    pub to: usize,
+    /// Index of the link.
+    pub link: usize,
+    /// The port.
+    pub port: Port,
+    /// Rate of the link in this direction, bit/s.
+    pub bps: u64,
+}
+
+/// The next hop of every node towards every host.
+#[derive(Clone, Debug)]
+pub struct RouteTable<'a> {
+    ports: &'a [Vec<Hop>],
+    /// The hop of a node over a link.
+    over: BTreeMap<(usize, usize), Hop>,
+    /// For each node that hosts hang on: the hop of every router towards it.
+    towards: BTreeMap<usize, BTreeMap<usize, Hop>>,
+    explicit: BTreeMap<(usize, usize), Hop>,
+}
+
+impl<'a> RouteTable<'a> {
+    /// Computes the routes that the flows of `scenario` need; `ports` are the ports of each node.
+    pub fn new(scenario: &spec::Scenario, ports: &'a [Vec<Hop>]) -> Self {
+        let over = ports.iter().enumerate().flat_map(|(n, hops)| hops.iter().map(move |h| ((n, h.link), *h)));
+        let mut table =
+            Self { ports, over: over.collect(), towards: BTreeMap::new(), explicit: BTreeMap::new() };
+        for flow in &scenario.flows {
+            for host in [flow.from, flow.to] {
+                if let Some(hop) = ports[host].first() {
+                    let gate = hop.to;
+                    let Self { over, towards, .. } = &mut table;
+                    towards.entry(gate).or_insert_with(|| fewest_hops(scenario, ports, over, gate));
+                }
+            }
+        }
+        for (node, spec) in scenario.nodes.iter().enumerate() {
+            for (destination, link) in &spec.routes {
+                if let Some(hop) = table.over.get(&(node, *link)) {
+                    table.explicit.insert((node, *destination), *hop);
+                }
+            }
+        }
+        table
+    }
+
+    /// The next hop of `node` towards `host`.
+    pub fn next(&self, node: usize, host: usize) -> Option<Hop> {
+        if let Some(hop) = self.explicit.get(&(node, host)) {
+            return Some(*hop);
+        }
+        let last = self.ports[host].first()?;
+        if last.to == node {
+            return self.over.get(&(node, last.link)).copied();
+        }
+        self.towards.get(&last.to)?.get(&node).copied()
+    }
+
+    /// Lowest rate on the way from one host to another, bit/s; 0 without a route.
+    pub fn lowest_rate(&self, from: usize, to: usize) -> u64 {
+        let mut hop = self.ports[from].first().copied();
+        let mut lowest = u64::MAX;
+        // a route visits no node twice: the scenario was checked for loops
+        for _ in 0..self.ports.len() {
+            let Some(h) = hop else { return 0 };
+            lowest = lowest.min(h.bps);
+            if h.to == to {
+                return lowest;
+            }
+            hop = self.next(h.to, to);
+        }
+        0
+    }
+}
+
+/// Breadth first from `gate` over routers; the port back towards it is the route.
+fn fewest_hops(
+    scenario: &spec::Scenario,
+    ports: &[Vec<Hop>],
+    over: &BTreeMap<(usize, usize), Hop>,
+    gate: usize,
+) -> BTreeMap<usize, Hop> {
+    let mut next = BTreeMap::new();
+    let mut queue = VecDeque::from([gate]);
+    while let Some(at) = queue.pop_front() {
+        for hop in &ports[at] {
+            let neighbour = hop.to;
+            let router = scenario.nodes[neighbour].kind == spec::NodeKind::Router;
+            if neighbour == gate || !router || next.contains_key(&neighbour) {
+                continue;
+            }
+            if let Some(back) = over.get(&(neighbour, hop.link)) {
+                next.insert(neighbour, *back);
+                queue.push_back(neighbour);
+            }
+        }
+    }
+    next
+}
