@@ -8,7 +8,7 @@ TEST_ARGS ?=
 FUZZ_SECONDS ?= 60
 ISSUE ?= spine
 
-.PHONY: help build demo test check fmt clippy rustdoc tidy deny bench validate accept docs fuzz need-cargo need-lints
+.PHONY: help build demo test check fmt clippy rustdoc tidy deny examples bench validate accept docs fuzz need-cargo need-lints
 
 help:
 	@printf '%s\n' \
@@ -17,6 +17,7 @@ help:
 	  'make test       all tests' \
 	  'make check      format, lints, rustdoc, style limits, licences' \
 	  'make validate   compare with reference simulators and closed forms' \
+	  'make examples   the commands in the documents run and print what is shown' \
 	  'make bench      speed and memory beside ns-2' \
 	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code' \
 	  'make accept ISSUE=spine   the acceptance list of an issue, one line per item' \
@@ -50,6 +51,9 @@ tidy: need-cargo
 deny:
 	@if command -v cargo-deny >/dev/null 2>&1; then $(CARGO) deny --workspace check; \
 	else echo 'deny: not installed, advisories not checked (cargo install --locked cargo-deny)'; fi
+
+examples: need-cargo
+	$(XTASK) examples
 
 bench: need-cargo
 	$(XTASK) bench

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `tidy` | style limits and layering that the compiler and clippy do not hold |
 //! | `bench` | CPU time beside ns-2, and CPU time and memory with many flows |
+//! | `examples` | the commands in the documents run, and print what they are shown to print |
 //! | `licences` | every dependency has a licence from the list and comes from crates.io |
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
 mod bench;
+mod examples;
 mod item;
 mod licences;
 mod metadata;
@@ -22,6 +24,7 @@ type Outcome = Result<(), String>;
 const USAGE: &str = "usage: cargo xtask <command>
   tidy       file and function length, layering, banned calls, unsafe, open ends
   licences   licences and sources of all dependencies
+  examples [--write]   commands in the documents, and the outputs shown there
   bench [--strict]   CPU time beside ns-2, growth with many flows";
 
 fn main() -> ExitCode {
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
     let outcome = match args.first().map(String::as_str) {
         Some("tidy") => tidy::command(rest),
         Some("bench") => bench::command(rest),
+        Some("examples") => examples::command(rest),
         Some("measure") => bench::measure::command(rest),
         Some("licences") => licences::command(rest),
         Some(other) => Err(format!("unknown command `{other}`\n{USAGE}")),

@@ -1,0 +1,153 @@
+//! `examples`: the commands in the documents run, and what they are shown to print is what they print.
+//!
+//! A line `$ bentpipe ...` in a ```` ```console ```` block must succeed. A ```` ```text ```` block behind the comment
+//! `<!-- output of: bentpipe ... -->` must be the output of that command; `--write` makes it so.
+
+use crate::{Outcome, bench, metadata};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MARK: &str = "<!-- output of: ";
+const OPEN: &str = "```text";
+const CLOSE: &str = "```";
+/// Stands for the reader's own file.
+const PLACEHOLDER: &str = "file.toml";
+
+/// Checks all documents; with `--write` brings the shown outputs up to date.
+pub(crate) fn command(args: &[String]) -> Outcome {
+    let write = match args {
+        [] => false,
+        [only] if only == "--write" => true,
+        _ => return Err("examples: only --write is an option".to_owned()),
+    };
+    let root = metadata::root();
+    let bentpipe = bench::build(&root)?;
+    let run = |line: &str| run(&root, &bentpipe, line);
+    let (mut ran, mut shown, mut faults) = (0, 0, Vec::new());
+    for path in documents(&root)? {
+        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        for line in commands(&text) {
+            ran += 1;
+            faults.extend(run(line).err());
+        }
+        let fresh = refresh(&text, |line| {
+            shown += 1;
+            run(line)
+        })?;
+        if fresh != text && write {
+            fs::write(&path, fresh).map_err(|e| format!("{}: {e}", path.display()))?;
+        } else if fresh != text {
+            faults.push(format!(
+                "{}: shows another output than there is (cargo xtask examples --write)",
+                path.display()
+            ));
+        }
+    }
+    println!("examples: {ran} commands run, {shown} outputs compared, {} faults", faults.len());
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+/// README and the pages of the book.
+fn documents(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let folder = root.join("docs/src");
+    let fault = |e| format!("{}: {e}", folder.display());
+    let mut paths = vec![root.join("README.md")];
+    for entry in fs::read_dir(&folder).map_err(fault)? {
+        paths.push(entry.map_err(fault)?.path());
+    }
+    paths.retain(|p| p.extension().is_some_and(|e| e == "md"));
+    paths.sort();
+    Ok(paths)
+}
+
+/// The commands for bentpipe in the console blocks, without prompt, program and remark.
+fn commands(text: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    text.lines().filter_map(move |line| {
+        if line.starts_with(CLOSE) {
+            inside = line == "```console";
+            return None;
+        }
+        let command = line.strip_prefix("$ ").filter(|_| inside)?;
+        let command = command.split(" #").next().unwrap_or(command).trim_end();
+        let rest = command.strip_prefix("target/release/").unwrap_or(command).strip_prefix("bentpipe ")?;
+        (!rest.split(' ').any(|word| word == PLACEHOLDER)).then_some(rest)
+    })
+}
+
+/// The text with every shown output replaced by that of its command.
+fn refresh(text: &str, mut run: impl FnMut(&str) -> Result<String, String>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        out.push_str(line);
+        out.push('\n');
+        let Some(command) = line.strip_prefix(MARK).and_then(|l| l.strip_suffix(" -->")) else { continue };
+        let arguments =
+            command.strip_prefix("bentpipe ").ok_or_else(|| format!("{command}: not for bentpipe"))?;
+        if lines.next() != Some(OPEN) || !lines.any(|l| l == CLOSE) {
+            return Err(format!("{command}: no {OPEN} block behind it"));
+        }
+        let output = run(arguments)?;
+        for part in [OPEN, output.trim_end(), CLOSE] {
+            out.push_str(part);
+            out.push('\n');
+        }
+    }
+    Ok(out)
+}
+
+/// Standard output of `bentpipe LINE`, run in the workspace's folder.
+fn run(root: &Path, bentpipe: &Path, line: &str) -> Result<String, String> {
+    let fault = |e: &dyn std::fmt::Display| format!("bentpipe {line}: {e}");
+    let done = Command::new(bentpipe).args(words(line)).current_dir(root).output().map_err(|e| fault(&e))?;
+    if !done.status.success() {
+        return Err(fault(&String::from_utf8_lossy(&done.stderr).trim_end()));
+    }
+    String::from_utf8(done.stdout).map_err(|e| fault(&e))
+}
+
+/// Splits a command as a shell does, as far as our documents need: blanks, and single quotes around them.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(std::mem::take(&mut word)),
+            _ => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|w| !w.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_in_console_blocks_only() {
+        let text = "$ bentpipe no\n```console\n$ bentpipe sim a.toml   # why\n$ make build\noutput\n$ target/release/bentpipe check b\n\
+                    $ bentpipe sim file.toml\n```\n```text\n$ bentpipe no\n```\n";
+        assert_eq!(commands(text).collect::<Vec<_>>(), ["sim a.toml", "check b"]);
+    }
+
+    #[test]
+    fn quotes_keep_blanks() {
+        assert_eq!(
+            words("sim a --set window='32 segments'  -x"),
+            ["sim", "a", "--set", "window=32 segments", "-x"]
+        );
+    }
+
+    #[test]
+    fn shown_outputs_are_replaced() {
+        let text = "a\n<!-- output of: bentpipe sim x -->\n```text\nold\nolder\n```\nb\n";
+        let fresh = refresh(text, |line| Ok(format!("new {line}\n\n")));
+        assert_eq!(fresh.unwrap(), "a\n<!-- output of: bentpipe sim x -->\n```text\nnew sim x\n```\nb\n");
+        assert!(refresh("<!-- output of: bentpipe sim x -->\nno block\n", |_| Ok(String::new())).is_err());
+        assert!(refresh(text, |_| Err("failed".to_owned())).is_err());
+    }
+}
