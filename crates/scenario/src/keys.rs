@@ -14,11 +14,13 @@ use bentpipe_tcp::{Detection, JitterKind, Reduction, Validation};
 /// Most flows of a scenario.
 pub(crate) const MAX_FLOWS: u64 = 100_000;
 /// Most hosts and routers.
-pub(crate) const MAX_NODES: usize = 20_000;
+pub(crate) const MAX_NODES: usize = 200_000;
 /// Most pairs of a dumbbell: two hosts each, and two routers.
 const MAX_PAIRS: u64 = (MAX_NODES as u64 - 2) / 2;
 /// Most links.
-pub(crate) const MAX_LINKS: usize = 40_000;
+pub(crate) const MAX_LINKS: usize = 400_000;
+/// Most explicit routes.
+pub(crate) const MAX_ROUTES: usize = 100_000;
 
 table! {
     /// The keys at the top of the file, before any table.

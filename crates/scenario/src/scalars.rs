@@ -10,8 +10,8 @@ use bentpipe_tcp::{Detection, JitterKind, Reduction, Scheme, Validation};
 
 /// The version of the file format that this crate reads.
 pub(crate) const SCHEMA: i128 = 1;
-/// Longest name.
-const MAX_NAME: usize = 64;
+/// Longest name, in characters.
+pub(crate) const MAX_NAME: usize = 64;
 /// Longest text.
 const MAX_TEXT: usize = 500;
 

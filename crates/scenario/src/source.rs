@@ -100,12 +100,12 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// How a `--set` looks on the command line; spans of its value start after [`set_offset`] bytes.
+/// How a `--set` looks on the command line.
 fn set_line(name: &str, value: &str) -> String {
     format!("--set {name}={value}")
 }
 
-/// Spans of the name and of the value of the `index`-th `--set`.
+/// Spans of the name and of the value in the [`set_line`] of the `index`-th `--set`.
 pub(crate) fn set_spans(index: usize, name: &str, value: &str) -> (Span, Span) {
     let (start, middle) = ("--set ".len(), "--set ".len() + name.len());
     let span =

@@ -96,19 +96,41 @@ fn without_options_a_host_has_the_defaults() {
     assert_eq!((flow.app, flow.reader, flow.start), (App::Bulk, Reader::Eager, Start::At(Instant::ZERO)));
 }
 
+/// Key and default of every row of a section of the reference page whose default is a literal.
+fn documented(section: &str) -> String {
+    let page = reference();
+    let rows = page.split(&format!("\n## {section}\n")).nth(1).expect("the section exists");
+    let mut lines = String::new();
+    for row in rows.split("\n## ").next().unwrap_or("").lines().filter(|l| l.starts_with("| `")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        if let Some(literal) = cells[2].strip_prefix('`').and_then(|d| d.strip_suffix('`')) {
+            lines.extend([cells[0].trim_matches(['|', ' ', '`']), " = ", literal, "\n"]);
+        }
+    }
+    lines
+}
+
 #[test]
 fn the_documented_defaults_are_the_real_ones() {
-    let page = reference();
-    let table = page.split("\n## `[host]`\n").nth(1).unwrap().split("\n## ").next().unwrap();
-    let mut host = String::from("[host]\n");
-    for row in table.lines().filter(|l| l.starts_with("| `")) {
-        let cells: Vec<&str> = row.split(" | ").collect();
-        let key = cells[0].trim_matches(['|', ' ', '`']);
-        host.extend([key, " = ", cells[2].trim_matches('`'), "\n"]);
+    let plain = loads(GRAPH, &[]);
+    for (section, rows, place) in [
+        ("`[host]`", 24, "[[flows]]\nname"),
+        ("`[[flows]]`", 3, ""),
+        ("Top of the file", 2, "title"),
+        ("`channel`", 3, "rate = \"1 Gbit/s\""),
+    ] {
+        let lines = documented(section);
+        assert_eq!(lines.lines().count(), rows, "{section}\n{lines}");
+        let text = match section {
+            "`[host]`" => edit(GRAPH, place, &format!("[host]\n{lines}\n{place}")),
+            "`[[flows]]`" => format!("{GRAPH}{lines}"),
+            _ => edit(GRAPH, place, &format!("{lines}{place}")),
+        };
+        assert_eq!(loads(&text, &[]), plain, "{section}");
     }
-    assert_eq!(host.lines().count(), 25, "{host}");
-    let flow = &loads(&edit(GRAPH, "[[flows]]", &format!("{host}\n[[flows]]")), &[]).flows[0];
-    assert_eq!(flow.sender, Config::default());
+    let documented = documented("`delayed_ack`").trim().replace('\n', ", ");
+    let s = with_host(&format!("delayed_ack = {{ {documented} }}"));
+    assert_eq!(s, with_host("delayed_ack = true"));
 }
 
 #[test]

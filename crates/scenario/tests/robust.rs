@@ -228,15 +228,19 @@ fn limits_hold() {
     let error = load(&Source::new("test.toml", too_long), &[], None).unwrap_err();
     assert_eq!(error.message, "the file is longer than 16 MiB");
     for (from, to, message) in [
-        ("pairs = 2", "pairs = 10000", "`pairs` is too large"),
+        ("pairs = 2", "pairs = 100000", "`pairs` is too large"),
         ("count = 2", "count = 100000", "there is no host `src3` for flow 3 of 100000"),
         ("\"a test\"", &format!("\"{}\"", "x".repeat(501)), "`title` is too long"),
         ("name = \"flow\"", &format!("name = \"{}\"", "x".repeat(65)), "`name` is not a name"),
+        ("name = \"flow\"", &format!("name = \"{}\"", "x".repeat(64)), "this name is too long"),
     ] {
         let error = load(&Source::new("test.toml", edit(DUMBBELL, from, to)), &[], None).unwrap_err();
         assert_eq!(error.message, message);
     }
+    let long_link = edit(GRAPH, "name = \"r31\"", &format!("name = \"{}\"", "x".repeat(60)));
+    let error = load(&Source::new("test.toml", long_link), &[], None).unwrap_err();
+    assert_eq!(error.message, "this name is too long");
     // The largest that is allowed still loads.
-    let large = edit(&edit(DUMBBELL, "pairs = 2", "pairs = 9999"), "count = 2", "count = 9999");
-    assert_eq!(load(&Source::new("test.toml", large), &[], None).unwrap().nodes.len(), 20_000);
+    let large = edit(&edit(DUMBBELL, "pairs = 2", "pairs = 99999"), "count = 2", "count = 99999");
+    assert_eq!(load(&Source::new("test.toml", large), &[], None).unwrap().nodes.len(), 200_000);
 }

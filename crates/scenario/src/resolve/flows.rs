@@ -1,7 +1,7 @@
 //! `[[flows]]`: who sends what to whom, and when.
 
 use super::routes::Reach;
-use super::{Network, ordered, tcp};
+use super::{Network, check_name, ordered, tcp};
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::{At, Keys as _};
 use crate::keys::{AppForm, FileKeys, FlowKeys, MAX_FLOWS, ReaderForm, StartForm};
@@ -36,6 +36,7 @@ pub(super) fn resolve(
                 None => keys.name.value.0.clone(),
                 Some(_) => format!("{}{}", keys.name.value.0, n + 1),
             };
+            check_name(&name, keys.name.span)?;
             if !taken.insert(name.clone()) {
                 let message = format!("two flows are called `{name}`");
                 return Err(Fault::new(keys.name.span, message, "this name is taken"));

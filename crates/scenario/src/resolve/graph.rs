@@ -1,14 +1,14 @@
 //! `[[hosts]]`, `[[routers]]` and `[[links]]`: any graph.
 
-use super::{Network, check_nodes};
+use super::{Network, check_name, check_nodes};
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::{At, Keys as _};
-use crate::keys::{DirectionKeys, FileKeys, LinkKeys, MAX_LINKS, RouteKeys, RouterKeys};
+use crate::keys::{DirectionKeys, FileKeys, LinkKeys, MAX_LINKS, MAX_ROUTES, RouteKeys, RouterKeys};
 use crate::scalars::Name;
 use crate::source::Span;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
 use bentpipe_base::{Probability, Size};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest framing; more than any link layer adds.
 const MAX_FRAMING: u64 = 65_535;
@@ -53,6 +53,7 @@ fn add_links(network: &mut Network, links: &[At<LinkKeys>]) -> Result<BTreeMap<S
             keys.reverse_name.as_ref().map_or_else(|| format!("{name}-return"), |n| n.value.0.clone());
         let reverse_span = keys.reverse_name.as_ref().map_or(keys.name.span, |n| n.span);
         for (name, span) in [(&name, keys.name.span), (&reverse, reverse_span)] {
+            check_name(name, span)?;
             if names.insert(name.clone(), index).is_some() {
                 return Err(Fault::new(span, format!("two links are called `{name}`"), "this name is taken")
                     .help("help: the two directions of a link have a name each"));
@@ -123,6 +124,15 @@ fn check_hosts(network: &Network, nodes: &[(Span, &At<Name>, NodeKind)]) -> Resu
 
 fn add_routes(network: &mut Network, router: &RouterKeys, links: &BTreeMap<String, usize>) -> Result<()> {
     let node = find_node(network, &router.name)?;
+    let mut taken = BTreeSet::new();
+    if let Some(routes) = router.routes.as_ref().filter(|r| network.routes.len() + r.value.len() > MAX_ROUTES)
+    {
+        return Err(Fault::new(
+            routes.span,
+            "there are too many routes",
+            format!("the limit is {MAX_ROUTES}"),
+        ));
+    }
     for route in router.routes.iter().flat_map(|r| &r.value) {
         let RouteKeys { to, via } = &route.value;
         let target = find_node(network, to)?;
@@ -137,7 +147,7 @@ fn add_routes(network: &mut Network, router: &RouterKeys, links: &BTreeMap<Strin
             return Err(Fault::new(via.span, message, "a router sends over its own links")
                 .help(format!("help: its links: {}", listed(links_of(network, node)))));
         }
-        if network.nodes[node].routes.iter().any(|(to, _)| *to == target) {
+        if !taken.insert(target) {
             let message = format!("`{}` has two routes to `{}`", router.name.value.0, to.value.0);
             return Err(Fault::new(to.span, message, "this is the second"));
         }

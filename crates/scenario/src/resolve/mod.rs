@@ -10,6 +10,7 @@ mod tcp;
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
 use crate::keys::{FileKeys, MAX_NODES, MeasureKeys};
+use crate::scalars::MAX_NAME;
 use crate::source::Span;
 use crate::types::{App, FlowSpec, LinkSpec, NodeSpec, ParamValue, Scenario, Stop};
 use bentpipe_base::{Duration, Instant};
@@ -141,6 +142,15 @@ fn stop(file: &FileKeys, flows: &[FlowSpec]) -> Result<Stop> {
         return Err(Fault::new(stop.span, "no flow ever finishes", label));
     }
     Ok(stop.value)
+}
+
+/// Refuses a name that became too long by what was added to it: `check` could not print it.
+fn check_name(name: &str, span: Span) -> Result<()> {
+    if name.len() > MAX_NAME {
+        let label = format!("it becomes `{name}`, and the limit is {MAX_NAME} characters");
+        return Err(Fault::new(span, "this name is too long", label));
+    }
+    Ok(())
 }
 
 /// Refuses networks beyond the limit.

@@ -2,8 +2,9 @@
 
 use super::Network;
 use crate::diagnostic::{Fault, Result};
+use crate::source::Span;
 use crate::types::NodeKind;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Which nodes are connected.
 pub(super) struct Reach {
@@ -17,21 +18,26 @@ impl Reach {
     }
 }
 
-/// For each node its links, in the order of the file, and who is at their other end.
-type Neighbours = Vec<Vec<(usize, usize)>>;
+/// For each node, who is at the other end of its links, in the order of the file.
+type Neighbours = Vec<Vec<usize>>;
 
 pub(super) fn check(network: &Network) -> Result<Reach> {
     let mut around: Neighbours = vec![Vec::new(); network.nodes.len()];
-    for (index, link) in network.links.iter().enumerate() {
-        around[link.a].push((index, link.b));
-        around[link.b].push((index, link.a));
+    for link in &network.links {
+        around[link.a].push(link.b);
+        around[link.b].push(link.a);
     }
-    let mut targets: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    // Hosts behind the same router share its distances.
+    let mut doors: BTreeMap<usize, BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
     for (n, (_, target, ..)) in network.routes.iter().enumerate() {
-        targets.entry(*target).or_default().push(n);
+        let door = around[*target].first().copied().unwrap_or(*target);
+        doors.entry(door).or_default().entry(*target).or_default().push(n);
     }
-    for (target, routes) in targets {
-        check_target(network, &around, target, &routes)?;
+    for (door, targets) in doors {
+        let hops = hops(network, &around, door);
+        for (target, routes) in targets {
+            Walk { network, around: &around, hops: &hops, door, target }.check(&routes)?;
+        }
     }
     Ok(Reach { component: components(&around) })
 }
@@ -45,7 +51,7 @@ fn components(around: &Neighbours) -> Vec<usize> {
         component[start] = start;
         let mut open = vec![start];
         while let Some(node) = open.pop() {
-            for (_, next) in &around[node] {
+            for next in &around[node] {
                 if component[*next] == usize::MAX {
                     component[*next] = start;
                     open.push(*next);
@@ -56,14 +62,14 @@ fn components(around: &Neighbours) -> Vec<usize> {
     component
 }
 
-/// Hops from every node to `target`; `usize::MAX` where there is no path.
-fn hops(around: &Neighbours, target: usize) -> Vec<usize> {
+/// Hops from every router to the router `door`; `usize::MAX` where there is no path.
+fn hops(network: &Network, around: &Neighbours, door: usize) -> Vec<usize> {
     let mut hops = vec![usize::MAX; around.len()];
-    hops[target] = 0;
-    let mut open = VecDeque::from([target]);
+    hops[door] = 0;
+    let mut open = VecDeque::from([door]);
     while let Some(node) = open.pop_front() {
-        for (_, next) in &around[node] {
-            if hops[*next] == usize::MAX {
+        for next in &around[node] {
+            if hops[*next] == usize::MAX && network.nodes[*next].kind == NodeKind::Router {
                 hops[*next] = hops[node] + 1;
                 open.push_back(*next);
             }
@@ -72,47 +78,72 @@ fn hops(around: &Neighbours, target: usize) -> Vec<usize> {
     hops
 }
 
-/// Follows packets for `target` from every router that has an explicit route for it.
-fn check_target(network: &Network, around: &Neighbours, target: usize, routes: &[usize]) -> Result<()> {
-    let hops = hops(around, target);
-    let mut explicit = BTreeMap::new();
-    for (node, _, link, span) in routes.iter().map(|n| network.routes[*n]) {
-        let ends = &network.links[link];
-        explicit.insert(node, (ends.a + ends.b - node, span));
-    }
-    let next = |node: usize| match explicit.get(&node) {
-        Some((next, _)) => Some(*next),
-        None => around[node].iter().find(|(_, n)| hops[*n] < hops[node]).map(|(_, n)| *n),
-    };
-    let name = |node: usize| network.nodes[node].name.as_str();
+/// The way of packets for one host.
+struct Walk<'a> {
+    network: &'a Network,
+    around: &'a Neighbours,
+    hops: &'a [usize],
+    /// The router before the host.
+    door: usize,
+    target: usize,
+}
 
-    // Nodes from which packets are known to arrive.
-    let mut fine = vec![false; around.len()];
-    fine[target] = true;
-    for (&start, &(_, span)) in &explicit {
-        let mut path = vec![start];
-        let mut node = start;
-        while !fine[node] {
-            let Some(step) =
-                next(node).filter(|n| *n == target || network.nodes[*n].kind == NodeKind::Router)
-            else {
-                let wrong = next(node).map_or_else(|| name(node), name);
-                let message = format!("packets for `{}` end at `{wrong}`", name(target));
-                return Err(Fault::new(span, message, "this route does not lead there"));
-            };
-            if let Some(at) = path.iter().position(|n| *n == step) {
-                let circle: Vec<&str> = path[at..].iter().chain([&step]).map(|n| name(*n)).collect();
-                let guilty = path[at..].iter().find_map(|n| explicit.get(n)).map_or(span, |(_, span)| *span);
-                let message =
-                    format!("packets for `{}` go in a circle: {}", name(target), circle.join(" -> "));
-                return Err(Fault::new(guilty, message, "this route is part of it"));
+impl Walk<'_> {
+    /// Follows packets from every router that has one of the explicit `routes` to the host.
+    fn check(&self, routes: &[usize]) -> Result<()> {
+        let mut explicit = BTreeMap::new();
+        for (node, _, link, span) in routes.iter().map(|n| self.network.routes[*n]) {
+            let ends = &self.network.links[link];
+            explicit.insert(node, (ends.a + ends.b - node, span));
+        }
+        // Nodes from which packets are known to arrive.
+        let mut fine = BTreeSet::from([self.target]);
+        for (&start, &(_, span)) in &explicit {
+            let mut path = vec![start];
+            let mut seen = BTreeMap::from([(start, 0)]);
+            let mut node = start;
+            while !fine.contains(&node) {
+                let next = explicit.get(&node).map(|(next, _)| *next).or_else(|| self.shortest(node));
+                node = next.filter(|n| self.carries(*n)).ok_or_else(|| {
+                    let message = format!(
+                        "packets for `{}` end at `{}`",
+                        self.name(self.target),
+                        self.name(next.unwrap_or(node))
+                    );
+                    Fault::new(span, message, "this route does not lead there")
+                })?;
+                if let Some(at) = seen.insert(node, path.len()) {
+                    let guilty =
+                        path[at..].iter().find_map(|n| explicit.get(n)).map_or(span, |(_, span)| *span);
+                    return Err(self.circle(&path[at..], guilty));
+                }
+                path.push(node);
             }
-            path.push(step);
-            node = step;
+            fine.extend(path);
         }
-        for node in path {
-            fine[node] = true;
-        }
+        Ok(())
     }
-    Ok(())
+
+    /// Where packets go without an explicit route: the first neighbour with fewer hops.
+    fn shortest(&self, node: usize) -> Option<usize> {
+        if node == self.door {
+            return Some(self.target);
+        }
+        self.around[node].iter().copied().find(|n| self.hops[*n] < self.hops[node])
+    }
+
+    fn carries(&self, node: usize) -> bool {
+        node == self.target || self.network.nodes[node].kind == NodeKind::Router
+    }
+
+    fn name(&self, node: usize) -> &str {
+        &self.network.nodes[node].name
+    }
+
+    fn circle(&self, nodes: &[usize], guilty: Span) -> Fault {
+        let names: Vec<&str> = nodes.iter().chain(nodes.first()).map(|n| self.name(*n)).collect();
+        let message =
+            format!("packets for `{}` go in a circle: {}", self.name(self.target), names.join(" -> "));
+        Fault::new(guilty, message, "this route is part of it")
+    }
 }
