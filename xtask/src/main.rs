@@ -3,12 +3,14 @@
 //! | command | what it does |
 //! |---|---|
 //! | `tidy` | style limits and layering that the compiler and clippy do not hold |
+//! | `accept` | the acceptance list of an issue, one line per item |
 //! | `bench` | CPU time beside ns-2, and CPU time and memory with many flows |
 //! | `examples` | the commands in the documents run, and print what they are shown to print |
 //! | `licences` | every dependency has a licence from the list and comes from crates.io |
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
+mod accept;
 mod bench;
 mod examples;
 mod item;
@@ -24,6 +26,7 @@ type Outcome = Result<(), String>;
 const USAGE: &str = "usage: cargo xtask <command>
   tidy       file and function length, layering, banned calls, unsafe, open ends
   licences   licences and sources of all dependencies
+  accept ISSUE       acceptance list of an issue, one line per item
   examples [--write]   commands in the documents, and the outputs shown there
   bench [--strict]   CPU time beside ns-2, growth with many flows";
 
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let rest = args.get(1..).unwrap_or_default();
     let outcome = match args.first().map(String::as_str) {
         Some("tidy") => tidy::command(rest),
+        Some("accept") => accept::command(rest),
         Some("bench") => bench::command(rest),
         Some("examples") => examples::command(rest),
         Some("measure") => bench::measure::command(rest),

@@ -14,9 +14,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines a source file may have, tests inside included.
-const FILE_LINES: usize = 500;
+pub(crate) const FILE_LINES: usize = 500;
 /// Lines a function outside tests may have, from `fn` to its closing brace.
-const FUNCTION_LINES: usize = 70;
+pub(crate) const FUNCTION_LINES: usize = 70;
 
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ fn role(path: &Path, test_only: &BTreeSet<PathBuf>) -> Role {
 }
 
 /// All Rust files below `dir`, in a fixed order.
-fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
+pub(crate) fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
     let fault = |e| format!("{}: {e}", dir.display());
     let mut entries: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(dir).map_err(fault)? {

@@ -1,0 +1,34 @@
+//! `accept`: the acceptance list of an issue, one line per item with its figure and verdict.
+
+mod properties;
+mod spine;
+mod tests;
+
+use crate::Outcome;
+use crate::item::Verdict;
+
+/// Checks the issue named on the command line.
+pub(crate) fn command(args: &[String]) -> Outcome {
+    let met = match args {
+        [issue] if issue == "spine" => spine::check()?,
+        _ => return Err("usage: cargo xtask accept <issue>, with issue one of: spine".to_owned()),
+    };
+    if met { Ok(()) } else { Err("accept: not everything was met".to_owned()) }
+}
+
+/// Prints lines as they come and remembers whether all were met.
+struct List {
+    met: bool,
+}
+
+impl List {
+    const fn new() -> Self {
+        Self { met: true }
+    }
+
+    /// One line: the item's number, what was asked, the figure, the verdict.
+    fn line(&mut self, number: u32, item: &crate::item::Item) {
+        self.met &= item.verdict == Verdict::Pass;
+        println!("{number}  {item}");
+    }
+}

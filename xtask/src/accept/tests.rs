@@ -1,0 +1,121 @@
+//! One run of all tests, taken apart: which test of which program passed.
+
+use crate::metadata;
+use std::io::{BufRead, BufReader};
+use std::process::Command;
+
+/// One test and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Test {
+    /// The test program: `bentpipe_tcp` for the tests inside a crate, `limits` for `tests/limits.rs`.
+    pub program: String,
+    /// Its path in the program.
+    pub name: String,
+    /// True when it passed.
+    pub passed: bool,
+}
+
+impl Test {
+    /// The function's name alone.
+    pub(super) fn function(&self) -> &str {
+        self.name.rsplit("::").next().unwrap_or(&self.name)
+    }
+}
+
+/// All tests of a run.
+#[derive(Debug, Default)]
+pub(super) struct Tests {
+    /// In the order of the run.
+    pub all: Vec<Test>,
+    /// Lines that say that a test did not run.
+    pub skipped: usize,
+}
+
+impl Tests {
+    /// Runs all tests of the workspace.
+    ///
+    /// # Errors
+    /// When cargo cannot be run or the tests do not compile.
+    pub(super) fn run() -> Result<Self, String> {
+        let fault = |e: std::io::Error| format!("cargo test: {e}");
+        let (reader, writer) = std::io::pipe().map_err(fault)?;
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
+        command.current_dir(metadata::root());
+        command.stdout(writer.try_clone().map_err(fault)?).stderr(writer);
+        let mut child = command.spawn().map_err(fault)?;
+        drop(command); // it holds the writing end
+        let mut tests = Self::default();
+        let mut program = String::new();
+        for line in BufReader::new(reader).lines() {
+            tests.line(&line.map_err(fault)?, &mut program);
+        }
+        child.wait().map_err(fault)?;
+        if tests.all.is_empty() { Err("cargo test: no test ran".to_owned()) } else { Ok(tests) }
+    }
+
+    fn line(&mut self, line: &str, program: &mut String) {
+        if let Some(rest) = line.trim_start().strip_prefix("Running ") {
+            *program = program_of(rest);
+        } else if let Some(rest) = line.trim_start().strip_prefix("Doc-tests ") {
+            *program = format!("doc {rest}");
+        } else if line.starts_with("SKIPPED ") {
+            self.skipped += 1;
+        } else if let Some((name, outcome)) = line.strip_prefix("test ").and_then(|l| l.rsplit_once(" ... "))
+        {
+            let passed = outcome == "ok";
+            if passed || outcome == "FAILED" {
+                self.all.push(Test { program: program.clone(), name: name.to_owned(), passed });
+            }
+        }
+    }
+
+    /// Number of tests that meet a condition, and how many of these failed.
+    pub(super) fn count(&self, condition: impl Fn(&Test) -> bool) -> (usize, usize) {
+        let chosen = self.all.iter().filter(|t| condition(t));
+        chosen.fold((0, 0), |(n, failed), t| (n + 1, failed + usize::from(!t.passed)))
+    }
+
+    /// True when a test with this name, or with a path that ends with it, ran and passed.
+    pub(super) fn passed(&self, name: &str) -> bool {
+        let is_it = |t: &&Test| t.name == name || t.name.ends_with(&format!("::{name}"));
+        let mut found = self.all.iter().filter(is_it).peekable();
+        found.peek().is_some() && found.all(|t| t.passed)
+    }
+}
+
+/// From `unittests src/lib.rs (target/debug/deps/bentpipe_tcp-0123)`: what cargo calls it, without its hash.
+fn program_of(running: &str) -> String {
+    let file = running.trim_end_matches(')').rsplit(['/', '(']).next().unwrap_or_default();
+    file.rsplit_once('-').map_or(file, |(name, _)| name).to_owned()
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    fn of(text: &str) -> Tests {
+        let (mut tests, mut program) = (Tests::default(), String::new());
+        text.lines().for_each(|l| tests.line(l, &mut program));
+        tests
+    }
+
+    #[test]
+    fn a_run_is_taken_apart() {
+        let tests = of("     Running unittests src/lib.rs (target/debug/deps/bentpipe_tcp-0a1b)
+test rtt::tests::grows ... ok
+test rtt::tests::shrinks ... FAILED
+     Running tests/limits.rs (target/debug/deps/limits-77)
+test limited_by_window ... ok
+test ignored_one ... ignored
+SKIPPED a: no root
+test result: FAILED. 1 passed; 1 failed");
+        assert_eq!(tests.all.len(), 3);
+        assert_eq!(tests.all[0].program, "bentpipe_tcp");
+        assert_eq!((tests.all[2].program.as_str(), tests.all[2].function()), ("limits", "limited_by_window"));
+        assert_eq!(tests.count(|t| t.program == "bentpipe_tcp"), (2, 1));
+        assert!(tests.passed("grows") && tests.passed("rtt::tests::grows"));
+        assert!(!tests.passed("shrinks") && !tests.passed("rows") && !tests.passed("ignored_one"));
+        assert_eq!(tests.skipped, 1);
+    }
+}
