@@ -376,6 +376,24 @@ error: packets for `a` go in a circle: r2 -> r3 -> r2
 }
 
 #[test]
+fn a_way_into_a_circle() {
+    let text = edit(GRAPH, "to = \"a\", via = \"r23\"", "to = \"b\", via = \"r23\"");
+    let text = edit(&text, "name = \"r1\"\n", "name = \"r1\"\nroutes = [{ to = \"b\", via = \"r31\" }]\n");
+    let text = edit(&text, "name = \"r3\"\n", "name = \"r3\"\nroutes = [{ to = \"b\", via = \"r23\" }]\n");
+    refuses(
+        &text,
+        &[],
+        r#"
+error: packets for `b` go in a circle: r3 -> r2 -> r3
+  --> test.toml:16:29
+   |
+16 | routes = [{ to = "b", via = "r23" }]
+   |                             ^^^^^ this route is part of it
+"#,
+    );
+}
+
+#[test]
 fn a_route_into_a_dead_end() {
     refuses(
         &edit(GRAPH, "via = \"r23\"", "via = \"b2\""),

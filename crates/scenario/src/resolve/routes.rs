@@ -88,40 +88,40 @@ struct Walk<'a> {
     target: usize,
 }
 
+/// Where a router's explicit route leads, and where it was written.
+type Explicit = BTreeMap<usize, (usize, Span)>;
+
 impl Walk<'_> {
     /// Follows packets from every router that has one of the explicit `routes` to the host.
     fn check(&self, routes: &[usize]) -> Result<()> {
-        let mut explicit = BTreeMap::new();
+        let mut explicit = Explicit::new();
         for (node, _, link, span) in routes.iter().map(|n| self.network.routes[*n]) {
             let ends = &self.network.links[link];
             explicit.insert(node, (ends.a + ends.b - node, span));
         }
-        // Nodes from which packets are known to arrive.
-        let mut fine = BTreeSet::from([self.target]);
+        // Every circle has a router with an explicit route in it: fewest hops alone always lead on.
+        let mut fine = BTreeSet::new();
         for (&start, &(_, span)) in &explicit {
-            let mut path = vec![start];
-            let mut seen = BTreeMap::from([(start, 0)]);
+            let mut passed = BTreeSet::from([start]);
             let mut node = start;
-            while !fine.contains(&node) {
-                let next = explicit.get(&node).map(|(next, _)| *next).or_else(|| self.shortest(node));
+            while node != self.target && !fine.contains(&node) {
+                let next = self.next(node, &explicit);
                 node = next.filter(|n| self.carries(*n)).ok_or_else(|| {
-                    let message = format!(
-                        "packets for `{}` end at `{}`",
-                        self.name(self.target),
-                        self.name(next.unwrap_or(node))
-                    );
+                    let end = self.name(next.unwrap_or(node));
+                    let message = format!("packets for `{}` end at `{end}`", self.name(self.target));
                     Fault::new(span, message, "this route does not lead there")
                 })?;
-                if let Some(at) = seen.insert(node, path.len()) {
-                    let guilty =
-                        path[at..].iter().find_map(|n| explicit.get(n)).map_or(span, |(_, span)| *span);
-                    return Err(self.circle(&path[at..], guilty));
+                if explicit.contains_key(&node) && !passed.insert(node) {
+                    return Err(self.circle(node, &explicit));
                 }
-                path.push(node);
             }
-            fine.extend(path);
+            fine.append(&mut passed);
         }
         Ok(())
+    }
+
+    fn next(&self, node: usize, explicit: &Explicit) -> Option<usize> {
+        explicit.get(&node).map(|(next, _)| *next).or_else(|| self.shortest(node))
     }
 
     /// Where packets go without an explicit route: the first neighbour with fewer hops.
@@ -140,10 +140,18 @@ impl Walk<'_> {
         &self.network.nodes[node].name
     }
 
-    fn circle(&self, nodes: &[usize], guilty: Span) -> Fault {
-        let names: Vec<&str> = nodes.iter().chain(nodes.first()).map(|n| self.name(*n)).collect();
+    /// The error for a circle through `start`, which has an explicit route.
+    fn circle(&self, start: usize, explicit: &Explicit) -> Fault {
+        let mut names = vec![self.name(start)];
+        let mut node = self.next(start, explicit);
+        while let Some(at) = node.filter(|n| *n != start && names.len() < self.around.len()) {
+            names.push(self.name(at));
+            node = self.next(at, explicit);
+        }
+        names.push(self.name(start));
         let message =
             format!("packets for `{}` go in a circle: {}", self.name(self.target), names.join(" -> "));
-        Fault::new(guilty, message, "this route is part of it")
+        let span = explicit.get(&start).map_or(Span::file(0..0), |(_, span)| *span);
+        Fault::new(span, message, "this route is part of it")
     }
 }
