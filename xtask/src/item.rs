@@ -50,6 +50,6 @@ impl fmt::Display for Verdict {
 
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<52}  {:<60}  {}", self.what, self.figure, self.verdict)
+        write!(f, "{:<64}  {:<50}  {}", self.what, self.figure, self.verdict)
     }
 }

@@ -47,11 +47,17 @@ impl Tests {
         drop(command); // it holds the writing end
         let mut tests = Self::default();
         let mut program = String::new();
+        let mut errors = Vec::new();
         for line in BufReader::new(reader).lines() {
-            tests.line(&line.map_err(fault)?, &mut program);
+            let line = line.map_err(fault)?;
+            tests.line(&line, &mut program);
+            errors.extend(line.starts_with("error").then_some(line));
         }
         child.wait().map_err(fault)?;
-        if tests.all.is_empty() { Err("cargo test: no test ran".to_owned()) } else { Ok(tests) }
+        if tests.all.is_empty() {
+            return Err(format!("cargo test: no test ran\n{}", errors.join("\n")));
+        }
+        Ok(tests)
     }
 
     fn line(&mut self, line: &str, program: &mut String) {
