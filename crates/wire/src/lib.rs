@@ -7,6 +7,23 @@
 //!
 //! [`Edit`] changes a packet without re-serialising it, so what we do not understand passes byte for byte.
 //!
+//! ```
+//! use bentpipe_wire::{Checksum, Edit, Ends, OptionKind, Segment, emit, parse};
+//! use bentpipe_base::{Dscp, Ecn, Flags, TcpHeader};
+//!
+//! let ends = Ends::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
+//! let tcp = TcpHeader { flags: Flags::SYN, window: 64240, mss: Some(1460), ..TcpHeader::default() };
+//! let syn = Segment { ends, sport: 40000, dport: 443, hops: 64, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, tcp, payload: b"" };
+//! let mut packet = Vec::new();
+//! emit(&syn, &mut packet)?;
+//!
+//! let mut edit = Edit::new(&mut packet, Checksum::Full)?;
+//! edit.set_window(65535);
+//! edit.insert_option(OptionKind::WINDOW_SCALE, &[7])?;
+//! assert_eq!(parse(&packet)?.tcp.window_scale, Some(7));
+//! # Ok::<(), bentpipe_wire::WireError>(())
+//! ```
+//!
 //! No function here panics on any input. Bytes start at the IP header; link-layer framing is the driver's.
 
 mod checksum;

@@ -64,18 +64,23 @@ fn by_turns(bench: &Bench, ns2: &Path, case: &Case) -> Result<(f64, f64, f64), S
     args.extend(case.ns2.split(' ').map(str::to_owned));
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
     let (mut their_goodput, mut our_goodput) = (f64::NAN, f64::NAN);
+    let (mut their_kb, mut our_kb) = (0, 0);
     for _ in 0..RUNS {
-        theirs.push(measure::run(ns2, &args, &bench.output)?.cpu_s);
+        let cost = measure::run(ns2, &args, &bench.output)?;
+        theirs.push(cost.cpu_s);
+        their_kb = cost.peak_kb.max(their_kb);
         let line = std::fs::read_to_string(&bench.output).map_err(|e| format!("ns-2's output: {e}"))?;
         their_goodput = goodput_of_ns2(&line).ok_or_else(|| format!("ns-2 printed: {line}"))?;
         let (cost, Report { goodput_bps, .. }) = bench.simulate(case.scenario, case.set)?;
         ours.push(cost.cpu_s);
+        our_kb = cost.peak_kb.max(our_kb);
         our_goodput = goodput_bps;
     }
     let (theirs, ours) = (median(theirs), median(ours));
     let ratio = ours / theirs;
     let goodputs = format!("{:.2}, {:.2} Mbit/s", their_goodput / 1e6, our_goodput / 1e6);
-    println!("{:<30} {theirs:>8.3} s {ours:>8.3} s {ratio:>7.3}  {goodputs:>22}", case.name);
+    let memory = format!("{}, {} MB", their_kb / 1000, our_kb / 1000);
+    println!("{:<30} {theirs:>8.3} s {ours:>8.3} s {ratio:>7.3}  {memory:>13}  {goodputs:>22}", case.name);
     Ok((theirs, ours, ratio))
 }
 

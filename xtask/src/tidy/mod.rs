@@ -3,6 +3,7 @@
 //! Every rule is a pure function over source text or manifest data, tested on a small sample that breaks it.
 
 mod layers;
+mod machine;
 mod source;
 
 use crate::Outcome;
@@ -79,6 +80,7 @@ pub(crate) fn run(root: &Path) -> Result<Report, String> {
     for top in ["crates", "xtask"] {
         collect(&root.join(top), &mut paths)?;
     }
+    report.findings.extend(machine::check(root)?);
     let mut texts = Vec::new();
     for path in paths {
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
