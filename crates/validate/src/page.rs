@@ -1,0 +1,287 @@
+//! The page of the book, and the summary for the terminal.
+
+use crate::check::{Judged, Quantity, Tolerance, Verdict};
+use crate::group::Group;
+use core::fmt::Write as _;
+
+const INTRO: &str = "<!-- Written by `make validate`. Do not edit. -->
+
+# Validation
+
+bentpipe is compared with two other packet simulators and with formulas, in the scenario files of this repository.
+`make validate` runs everything and writes this page; it fails when a number misses its tolerance.
+
+- *Measured numbers* come from ns-2 2.35 and ns-3 3.44, with bentpipe's own programs for the same scenarios (for
+  ns-2: `bench/ns2-sat.tcl`); they are in `crates/validate/data/reference.csv`. Runs are as long as theirs and at
+  least as many, at least five where chance plays a part, with seeds 1, 2, 3, ... Means are compared; after ± stands the
+  half-width of the 95 % confidence interval (Student's t).
+- *Formulas* are written out from the networks' parameters and call nothing of the simulator.
+
+## Why tolerances differ
+
+Where nothing is random and no queue overflows, simulators agree to the serialisation of a packet, and so must
+bentpipe. Where losses are random, means over runs are compared, and differences in the details of loss recovery remain: ns-2's
+SACK is older than RFC 6675, and it acknowledges segments, not bytes. Tolerances were set before the comparison and are
+not adjusted to its results. A dash stands where no verdict is given.
+
+Not robust between simulators, and not judged anywhere (they differ by a factor of two): the goodput of the best and worst of
+many flows, Jain's index, counts of retransmissions, timeouts and drops, and Reno and NewReno after a slow-start overshoot.
+";
+
+/// The whole page.
+pub fn markdown(judged: &[Judged]) -> String {
+    let mut out = INTRO.to_owned();
+    let _ = write!(out, "\n## Result\n\n{}\n", result(judged));
+    misses(&mut out, judged);
+    out.push_str("\n## Against ns-2 and ns-3\n");
+    out.push_str(
+        "\n![Sum of the goodputs of twenty connections for three probabilities of loss](img/validation-sharing.svg)\n",
+    );
+    for group in Group::ALL {
+        if group == Group::WindowLimit {
+            out.push_str("\n## Against formulas\n");
+            out.push_str("\n![Completion time of transfers by size](img/validation-transfers.svg)\n");
+        }
+        table(&mut out, group, judged);
+    }
+    out
+}
+
+/// The result in one line, without marks.
+pub fn summary(judged: &[Judged]) -> String {
+    let count = |v| judged.iter().filter(|j| j.verdict == v).count();
+    let (agrees, misses) = (count(Verdict::Agrees), count(Verdict::Misses));
+    let worst = judged
+        .iter()
+        .filter_map(|j| Some((j.used()?, j)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or(String::new(), |(used, j)| {
+            format!(", worst uses {:.0} % of its tolerance ({})", used * 100.0, j.name())
+        });
+    let unjudged = count(Verdict::Unjudged);
+    let checks = agrees + misses;
+    format!(
+        "{checks} checks, {agrees} passed, {misses} missed{worst}; {unjudged} more reported without verdict"
+    )
+}
+
+fn result(judged: &[Judged]) -> String {
+    let mut text = summary(judged);
+    text.push('.');
+    text
+}
+
+fn misses(out: &mut String, judged: &[Judged]) {
+    for j in judged.iter().filter(|j| j.verdict == Verdict::Misses) {
+        let _ = writeln!(
+            out,
+            "\n**Missed:** {}: {} {}, {} allowed.",
+            j.name(),
+            value(j, j.mean),
+            unit(j.check.quantity),
+            allowed(j)
+        );
+    }
+}
+
+fn table(out: &mut String, group: Group, judged: &[Judged]) {
+    let rows: Vec<&Judged> = judged.iter().filter(|j| j.check.group == group).collect();
+    let Some(first) = rows.first() else { return };
+    let _ = write!(out, "\n### {}\n\n{}\n\n", group.title(), group.intro());
+    let with_other = rows.iter().any(|j| j.check.expected.other.is_some());
+    let unit = unit(first.check.quantity);
+    let mut heads: Vec<String> = group.columns().iter().map(|c| (*c).to_owned()).collect();
+    let lead = heads.len();
+    let in_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
+    heads.push("runs".into());
+    heads.push(in_unit("bentpipe"));
+    heads.push(in_unit(group.expected()));
+    if with_other {
+        heads.push("ns-3".into());
+    }
+    heads.extend(["deviation", "tolerance", "verdict"].map(String::from));
+    line(out, &heads);
+    let rule: Vec<String> = (0..heads.len())
+        .map(|i| if i < lead || i + 1 == heads.len() { "---" } else { "--:" }.into())
+        .collect();
+    line(out, &rule);
+    for j in rows {
+        line(out, &cells(j, with_other));
+    }
+}
+
+fn line(out: &mut String, cells: &[String]) {
+    let _ = writeln!(out, "| {} |", cells.join(" | "));
+}
+
+fn cells(j: &Judged, with_other: bool) -> Vec<String> {
+    let mut cells = j.check.labels.clone();
+    cells.push(j.check.jobs.len().to_string());
+    if j.check.quantity == Quantity::Busy {
+        cells[j.check.labels.len()] = (j.check.jobs.len() / 2).to_string();
+    }
+    cells.push(with_half_width(j, j.mean, j.half_width));
+    cells.push(with_half_width(j, j.check.expected.value, j.check.expected.half_width));
+    if with_other {
+        cells.push(j.check.expected.other.map_or("–".into(), |v| value(j, v)));
+    }
+    cells.push(deviation(j));
+    cells.push(allowed(j));
+    cells.push(
+        match j.verdict {
+            Verdict::Agrees => "agrees",
+            Verdict::Misses => "**misses**",
+            Verdict::Unjudged => "–",
+        }
+        .into(),
+    );
+    cells
+}
+
+/// What one unit on the page is in the quantity's own unit, and its name.
+const fn scale(quantity: Quantity) -> (f64, &'static str) {
+    match quantity {
+        Quantity::Goodput | Quantity::GoodputPerFlow(_) => (1e3, "kB/s"),
+        Quantity::Completion => (1.0, "s"),
+        Quantity::QueuePeak => (1.0, "packets"),
+        Quantity::LostShare | Quantity::CorruptedShare => (1e-2, "%"),
+        Quantity::Busy => (1.0, ""),
+    }
+}
+
+const fn unit(quantity: Quantity) -> &'static str {
+    scale(quantity).1
+}
+
+/// Decimals that show a value of this size to about five digits.
+fn decimals(j: &Judged) -> usize {
+    let shown = (j.check.expected.value / scale(j.check.quantity).0).abs();
+    match j.check.quantity {
+        Quantity::Completion => 5,
+        Quantity::QueuePeak => 0,
+        Quantity::Busy => 6,
+        _ if shown >= 1000.0 => 1,
+        _ if shown >= 100.0 => 2,
+        _ if shown >= 10.0 => 3,
+        _ if shown >= 0.01 => 4,
+        _ => 5,
+    }
+}
+
+fn value(j: &Judged, v: f64) -> String {
+    format!("{:.*}", decimals(j), v / scale(j.check.quantity).0)
+}
+
+fn with_half_width(j: &Judged, v: f64, half_width: Option<f64>) -> String {
+    match half_width {
+        Some(h) => format!("{} ± {}", value(j, v), value(j, h)),
+        None => value(j, v),
+    }
+}
+
+fn deviation(j: &Judged) -> String {
+    match (j.check.quantity, j.check.tolerance) {
+        (Quantity::Completion, _) => format!("{:+.3} ms", j.deviation() * 1e3),
+        (Quantity::QueuePeak, _) => format!("{:+.0}", j.deviation()),
+        (Quantity::Busy, _) => format!("{:+.1e}", j.deviation()),
+        (_, Tolerance::Relative(t)) if t < 2e-3 => format!("{:+.4} %", j.relative() * 100.0),
+        _ => format!("{:+.2} %", j.relative() * 100.0),
+    }
+}
+
+fn allowed(j: &Judged) -> String {
+    match (j.check.tolerance, j.bounds) {
+        (Tolerance::Relative(t), _) => format!("±{} %", trim(t * 100.0)),
+        (Tolerance::Absolute(t), _) => match j.check.quantity {
+            Quantity::Completion => format!("±{} ms", trim(t * 1e3)),
+            Quantity::Busy => format!("±{t:.0e}"),
+            _ => format!("±{}", trim(t)),
+        },
+        (Tolerance::Between(..) | Tolerance::Binomial, Some((low, high))) => {
+            format!("{} to {}", value(j, low), value(j, high))
+        }
+        _ => "–".into(),
+    }
+}
+
+/// At most two decimals, without trailing zeros.
+fn trim(v: f64) -> String {
+    let text = format!("{v:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Every check on one line, for the terminal.
+pub fn terminal(judged: &[Judged]) -> String {
+    let rows: Vec<[String; 5]> = judged
+        .iter()
+        .map(|j| {
+            let unit = unit(j.check.quantity);
+            let verdict = match j.verdict {
+                Verdict::Agrees => "agrees",
+                Verdict::Misses => "MISSES",
+                Verdict::Unjudged => "-",
+            };
+            let expected =
+                format!("{} {unit}", with_half_width(j, j.check.expected.value, j.check.expected.half_width));
+            let got = with_half_width(j, j.mean, j.half_width);
+            [j.name(), got, expected, format!("{} ({})", deviation(j), allowed(j)), verdict.to_owned()]
+        })
+        .collect();
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2), width(3)];
+    let mut out = String::new();
+    for [name, got, expected, off, verdict] in &rows {
+        let _ = writeln!(
+            out,
+            "{name:<w0$}  {got:>w1$}  {expected:>w2$}  {off:>w3$}  {verdict}",
+            w0 = widths[0],
+            w1 = widths[1],
+            w2 = widths[2],
+            w3 = widths[3]
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Check, Expected};
+
+    fn judged(mean: f64, verdict: Verdict) -> Judged {
+        Judged {
+            check: Check {
+                group: Group::Jitter,
+                labels: vec!["sack".into(), "0.01".into()],
+                quantity: Quantity::Goodput,
+                jobs: Vec::new(),
+                expected: Expected { value: 420_460.0, half_width: Some(8140.0), other: None },
+                tolerance: Tolerance::Relative(0.06),
+            },
+            mean,
+            half_width: Some(1500.0),
+            bounds: Some((395_232.4, 445_687.6)),
+            verdict,
+        }
+    }
+
+    #[test]
+    fn a_miss_is_hard_to_overlook() {
+        let all = [judged(425_000.0, Verdict::Agrees), judged(380_000.0, Verdict::Misses)];
+        let page = markdown(&all);
+        assert!(
+            page.contains("| sack | 0.01 | 0 | 425.00 ± 1.50 | 420.46 ± 8.14 | +1.08 % | ±6 % | agrees |"),
+            "{page}"
+        );
+        assert!(
+            page.contains(
+                "**Missed:** Random loss, with sender jitter: sack, 0.01: 380.00 kB/s, ±6 % allowed."
+            )
+        );
+        assert!(
+            summary(&all)
+                .starts_with("2 checks, 1 passed, 1 missed, worst uses 160 % of its tolerance (Random")
+        );
+        assert!(terminal(&all).contains("MISSES"));
+    }
+}

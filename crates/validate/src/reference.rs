@@ -1,0 +1,115 @@
+//! Numbers measured with other simulators.
+
+use std::collections::BTreeMap;
+
+const TABLE: &str = include_str!("../data/reference.csv");
+
+/// One measured cell. Fields as the columns of `data/reference.csv`, texts where they become parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// `ns2` or `ns3.44`.
+    pub sim: String,
+    /// Case: A, C and D, with a suffix.
+    pub case: String,
+    /// The simulator's name of the TCP.
+    pub variant: String,
+    /// Connections.
+    pub flows: String,
+    /// Packet loss probability.
+    pub loss: String,
+    /// Bit error rate.
+    pub ber: String,
+    /// Queue of the bottleneck in packets.
+    pub buffer: String,
+    /// Receive window in segments.
+    pub window: String,
+    /// Initial window in segments.
+    pub iw: String,
+    /// Acknowledge every second segment.
+    pub delayed_ack: bool,
+    /// Seconds; none for transfers.
+    pub duration_s: Option<f64>,
+    /// Number of runs.
+    pub runs: u32,
+    /// Mean goodput, B/s.
+    pub goodput: f64,
+    /// Half-width of its 95 % confidence interval.
+    pub goodput_ci95: Option<f64>,
+    /// Mean of the peak queues, packets.
+    pub queue_peak: f64,
+    /// Completion time of transfers in seconds.
+    pub finished_s: Option<f64>,
+}
+
+/// The whole table.
+///
+/// # Errors
+/// Names the line that cannot be read.
+pub fn rows() -> Result<Vec<Row>, String> {
+    let mut lines = TABLE.lines().filter(|l| !l.starts_with('#'));
+    let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    lines.map(|line| row(&columns, line).ok_or_else(|| format!("data/reference.csv: {line}"))).collect()
+}
+
+fn row(columns: &[&str], line: &str) -> Option<Row> {
+    let cells: Vec<&str> = line.split(',').collect();
+    if cells.len() != columns.len() {
+        return None;
+    }
+    let cells: BTreeMap<&str, &str> = columns.iter().copied().zip(cells).collect();
+    let text = |name| cells.get(name).map(|v| (*v).to_owned());
+    let number = |name| cells.get(name)?.parse::<f64>().ok();
+    Some(Row {
+        sim: text("sim")?,
+        case: text("scenario")?,
+        variant: text("variant")?,
+        flows: text("flows")?,
+        loss: text("loss")?,
+        ber: text("ber")?,
+        buffer: text("buf")?,
+        window: text("wnd")?,
+        iw: text("iw")?,
+        delayed_ack: cells.get("delack")? == &"1",
+        duration_s: number("dur_s"),
+        runs: cells.get("runs")?.parse().ok()?,
+        goodput: number("goodput_Bps")?,
+        goodput_ci95: number("goodput_Bps_ci95"),
+        queue_peak: number("maxq")?,
+        finished_s: number("fct_s"),
+    })
+}
+
+impl Row {
+    /// True when chance plays no part: nothing is lost and flows start together.
+    pub fn is_deterministic(&self) -> bool {
+        self.case.starts_with('D') || (self.case.starts_with('C') && self.case != "C-ber")
+    }
+
+    /// True when `other` is the same experiment in another simulator.
+    pub fn same_cell(&self, other: &Self) -> bool {
+        let key = |r: &Self| {
+            let r = r.clone();
+            (r.case, r.variant, r.flows, r.loss, r.ber, r.buffer, r.window, r.iw, r.delayed_ack)
+        };
+        self.sim != other.sim && key(self) == key(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_reads() {
+        let rows = rows().unwrap();
+        assert!(rows.len() > 60, "{}", rows.len());
+        assert!(rows.iter().all(|r| r.goodput > 0.0 && r.runs > 0));
+        let cell = |sim: &str| {
+            let fits = |r: &&Row| r.sim == sim && r.case == "C-iw-100000B" && r.iw == "1";
+            rows.iter().find(fits).cloned().unwrap()
+        };
+        assert_eq!(cell("ns2").finished_s, Some(4.9258));
+        assert!(cell("ns2").same_cell(&cell("ns3.44")) && cell("ns2").is_deterministic());
+        assert_eq!(row(&["sim"], "ns2,1"), None);
+    }
+}
