@@ -7,6 +7,7 @@ use crate::board::Digest;
 use crate::cc::{Ack, Episode, Loss, LossCause};
 use crate::config::Validation;
 use crate::connection::Connection;
+use crate::handshake::reset_for;
 use crate::input::Positions;
 use crate::limits::Limit;
 use crate::recovery::{AckView, Finding};
@@ -20,22 +21,23 @@ impl Connection {
     /// Fifth check. False when the segment must not be processed further.
     pub(crate) fn acknowledgment(&mut self, cx: &mut Cx<'_>, segment: &Packet, at: Positions) -> bool {
         let (una, next) = (self.board.una(), self.board.next());
-        let Some(ack) = self.iss.offset_near(segment.tcp.ack, una) else { return false };
-        if ack > next || ack + self.peer_window_max < una {
-            self.challenge_ack(cx); // RFC 5961, section 5.2
-            return false;
-        }
-        if self.state == State::SynReceived || (una == 0 && self.state == State::FinWait1) {
-            if ack == 0 {
+        let ack = self.iss.offset_near(segment.tcp.ack, una);
+        if self.state == State::SynReceived {
+            if !ack.is_some_and(|a| una < a && a <= next) {
+                self.outgoing = reset_for(cx, segment);
                 return false;
             }
             self.acknowledge_syn(cx);
             self.established(cx.now);
         }
-        let window_changed = self.update_window(segment, at, ack);
+        let Some(ack) = ack.filter(|a| *a <= next && *a + self.peer_window_max >= una) else {
+            self.challenge_ack(cx); // RFC 5961, section 5.2
+            return false;
+        };
         if ack < self.board.una() {
-            return true; // an old one: its window and text may still count, its acknowledgment does not
+            return true; // an old one: its text may still count, its acknowledgment and window do not
         }
+        let window_changed = self.update_window(segment, at, ack);
         self.take_ack(cx, segment, ack, window_changed);
         self.closing_states(cx);
         true
@@ -54,6 +56,9 @@ impl Connection {
         let changed = edge != self.peer_edge;
         self.peer_edge = edge;
         if window > 0 && changed {
+            if self.timers.runs(Timer::Persist) && !self.board.is_empty() {
+                self.board.mark_lost(0, true); // the peer refused the probe
+            }
             self.persist_backoff = 0;
             self.timers.stop(Timer::Persist);
         }
@@ -111,6 +116,7 @@ impl Connection {
             && !self.board.is_empty()
             && segment.seq_len() == 0
             && !window_changed
+            && !self.timers.runs(Timer::Persist) // it answers a window probe
             && digest.dsack.is_none()
     }
 
@@ -200,8 +206,15 @@ impl Connection {
 
     fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss) {
         self.tail_probe.cancel();
+        self.tell_reduction();
         let path = self.path();
         self.cc.on_loss(cx, &path, loss);
+    }
+
+    /// RFC 3168, section 6.1.2: whatever the window was reduced for, CWR says so, and no echo counts for a round trip.
+    const fn tell_reduction(&mut self) {
+        self.ecn.reduced_until = self.board.next();
+        self.ecn.send_cwr = self.agreed.ecn;
     }
 
     /// RFC 3168, section 6.1.2: an ECN echo halves the window once per round trip.
@@ -210,8 +223,6 @@ impl Connection {
             return false;
         }
         if self.board.una() >= self.ecn.reduced_until && self.recovery.episode() == Episode::Open {
-            self.ecn.reduced_until = self.board.next();
-            self.ecn.send_cwr = true;
             let loss = Loss {
                 cause: LossCause::Mark,
                 bytes: Size::ZERO,
@@ -305,6 +316,7 @@ impl Connection {
         let path = self.path();
         let loss = self.recovery.on_timeout(&mut self.board, self.timeouts_in_a_row > 1);
         if self.state.synchronised() {
+            self.tell_reduction();
             self.cc.on_loss(cx, &path, &loss);
         }
         self.restart_retransmit_timer(cx.now);

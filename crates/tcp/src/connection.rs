@@ -198,7 +198,7 @@ impl Connection {
         }
         self.closing = true;
         match self.state {
-            State::Established | State::SynReceived => self.state = State::FinWait1,
+            State::Established => self.state = State::FinWait1, // in SYN-RECEIVED the FIN waits for the handshake
             State::CloseWait => self.state = State::LastAck,
             State::SynSent => self.enter_closed(),
             _ => {}

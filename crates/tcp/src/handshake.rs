@@ -146,7 +146,7 @@ impl Connection {
     }
 
     /// Our SYN was acknowledged: the first RTT sample, unless it was resent (Karn).
-    pub(crate) fn acknowledge_syn(&mut self, cx: &Cx<'_>) {
+    pub(crate) fn acknowledge_syn(&mut self, cx: &mut Cx<'_>) {
         let mut digest = crate::board::Digest::default();
         self.board.acknowledge(1, cx.now, &mut self.rate, &mut digest);
         if let Some(sent_at) = digest.rtt_from {
@@ -154,8 +154,15 @@ impl Connection {
             self.rtt.sample(cx.now, rtt, 1);
             self.stats.rtt.record(rtt);
         }
-        self.timeouts_in_a_row = 0;
         self.rtt.reset_backoff();
+        if self.timeouts_in_a_row > 0 {
+            self.rtt.after_lost_syn();
+        }
+        if self.timeouts_in_a_row > 1 {
+            let path = self.path(); // RFC 5681, section 3.1, as amended by RFC 6928, section 2
+            self.cc.on_restart(cx, &path, Size(self.mss()));
+        }
+        self.timeouts_in_a_row = 0;
         self.timers.stop(crate::timers::Timer::Retransmit);
         self.recovery = Recovery::new(self.config.scheme.recovery, self.agreed.sack, self.config.limited_transmit);
         self.peer_edge = self.peer_edge.max(1);
@@ -163,11 +170,8 @@ impl Connection {
     }
 
     pub(crate) fn established(&mut self, now: Instant) {
-        self.state = match self.state {
-            State::FinWait1 => State::FinWait1, // closed by the application while still opening
-            _ if self.closing => State::FinWait1,
-            _ => State::Established,
-        };
+        // the application may have closed while still opening
+        self.state = if self.closing { State::FinWait1 } else { State::Established };
         self.stats.established_at.get_or_insert(now);
         self.events.push(Event::Established);
     }

@@ -37,13 +37,19 @@ impl Connection {
 
     fn synchronised(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         let h = &segment.tcp;
+        if self.crossing(segment) {
+            self.acknowledge_syn(cx);
+            self.established(cx.now);
+            self.rcv.ack_now();
+            return;
+        }
         let Some(at) = self.acceptable(cx, segment) else { return };
         if h.flags.has(Flags::RST) {
             self.reset_received(cx, at.left);
             return;
         }
         if h.flags.has(Flags::SYN) {
-            self.syn_received_again(cx, segment);
+            self.challenge_ack(cx); // RFC 5961, section 4.2
             return;
         }
         if !h.flags.has(Flags::ACK) {
@@ -121,7 +127,8 @@ impl Connection {
     /// RFC 5961, section 3.2: only an exactly expected RST resets.
     fn reset_received(&mut self, cx: &Cx<'_>, left: u64) {
         if left == self.rcv.next() {
-            self.events.push(Event::Reset);
+            // in TIME-WAIT all has arrived already: it is no news that the peer forgot us
+            self.events.push(if self.state == State::TimeWait { Event::Closed } else { Event::Reset });
             self.limits.stop(cx.now);
             self.enter_closed();
         } else {
@@ -129,18 +136,14 @@ impl Connection {
         }
     }
 
-    /// RFC 5961, section 4.2; in SYN-RECEIVED it is the peer's SYN again, or one that crossed ours.
-    fn syn_received_again(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
-        let crossing = self.state == State::SynReceived
-            && segment.tcp.flags.has(Flags::ACK)
-            && segment.tcp.ack == self.iss.at(1);
-        if crossing {
-            self.acknowledge_syn(cx);
-            self.established(cx.now);
-            self.rcv.ack_now();
-        } else {
-            self.challenge_ack(cx);
-        }
+    /// The SYN/ACK of a simultaneous open (RFC 9293, figure 7): its SYN is old, its acknowledgment opens.
+    fn crossing(&self, segment: &Packet) -> bool {
+        let h = &segment.tcp;
+        self.state == State::SynReceived
+            && h.flags.has(Flags::SYN.with(Flags::ACK))
+            && !h.flags.has(Flags::RST)
+            && h.ack == self.iss.at(1)
+            && self.rcv.position(h.seq) == Some(0)
     }
 
     pub(crate) fn challenge_ack(&mut self, cx: &Cx<'_>) {

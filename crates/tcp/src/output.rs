@@ -105,15 +105,17 @@ impl Connection {
         if next >= data_end && !fin_unsent {
             return Choice::Hold(self.idle_limit());
         }
-        let mss = self.mss();
+        let mss = self.mss().saturating_sub(self.sack_space()).max(1);
         let mut end = data_end.min(next + mss);
+        let mut fin = fin_unsent && end == data_end;
         let room = self.peer_edge.saturating_sub(next);
         let in_flight = path.in_flight.0;
-        if end - next > room {
-            if room == 0 || !self.worth_sending(room) {
+        if end - next + u64::from(fin) > room {
+            if room == 0 || (end - next > room && !self.worth_sending(room)) {
                 return Choice::Hold(Limit::ReceiverWindow);
             }
-            end = next + room;
+            end = end.min(next + room);
+            fin = false;
         }
         let len = end - next;
         let mut limited = false;
@@ -127,9 +129,7 @@ impl Connection {
         if len < mss && last && !self.closing && self.config.nagle && self.board.flight() > 0 {
             return Choice::Hold(self.idle_limit());
         }
-        if fin_unsent && last {
-            end += 1;
-        }
+        end += u64::from(fin);
         if let Some(at) = self.paced(cx.now, plan, path) {
             return self.wait(Timer::Pace, at, Limit::Pacing);
         }
@@ -137,6 +137,19 @@ impl Connection {
             return Choice::Hold(Limit::Pacing);
         }
         Choice::New { end, limited }
+    }
+
+    /// Bytes that SACK blocks take from data (RFC 9293, section 3.7.1: the MSS counts options).
+    fn sack_space(&self) -> u64 {
+        if !self.agreed.sack || !self.rcv.has_blocks() {
+            return 0;
+        }
+        4 + 8 * self.rcv.sack_list(self.sack_room()).as_slice().len() as u64
+    }
+
+    /// SACK blocks that fit beside the other options.
+    const fn sack_room(&self) -> usize {
+        if self.agreed.timestamps { 3 } else { 4 }
     }
 
     /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment goes if it is half the largest window.
@@ -231,16 +244,10 @@ impl Connection {
 
     /// Zero-window and tail loss probes, when their timers asked for them.
     fn transmit_probe(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
-        if self.send.persist {
-            self.send.persist = false;
-            let next = self.board.next();
-            let blocked = self.peer_edge <= next;
-            if blocked && (next < self.written || !self.board.is_empty()) {
-                self.timers.set(Timer::Persist, cx.now + self.persist_interval());
-                let packet = if self.board.is_empty() { self.send_new(cx, next + 1, false) } else { self.resend(cx, 0) };
-                self.timers.stop(Timer::Retransmit);
-                return Some(packet);
-            }
+        if std::mem::take(&mut self.send.persist)
+            && let Some(packet) = self.window_probe(cx)
+        {
+            return Some(packet);
         }
         if self.send.tail_probe {
             self.send.tail_probe = false;
@@ -255,6 +262,24 @@ impl Connection {
             }
         }
         None
+    }
+
+    /// One byte, or a FIN, beyond the edge of a closed window. A window that is only too small is used after all: RFC 9293,
+    /// section 3.8.6.2.1, the override timeout.
+    fn window_probe(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        let next = self.board.next();
+        let idle = self.board.is_empty();
+        if idle && next >= self.written + u64::from(self.closing) {
+            return None;
+        }
+        if self.peer_edge > next {
+            let end = self.written.min(next + self.mss()).min(self.peer_edge).max(next + 1);
+            return idle.then(|| self.send_new(cx, end, false));
+        }
+        self.timers.set(Timer::Persist, cx.now + self.persist_interval());
+        let packet = if idle { self.send_new(cx, next + 1, false) } else { self.resend(cx, 0) };
+        self.timers.stop(Timer::Retransmit);
+        Some(packet)
     }
 
     fn send_new(&mut self, cx: &mut Cx<'_>, end: u64, limited: bool) -> Pkt {
@@ -272,7 +297,8 @@ impl Connection {
         self.recovery.on_new(len);
         let mut packet = self.build(cx, start, end);
         packet.dscp = plan.mark;
-        if self.agreed.ecn {
+        // RFC 3168: neither a FIN alone nor a window probe (section 6.1.6) is ECT
+        if self.agreed.ecn && packet.body.len > 0 && end <= self.peer_edge {
             packet.ecn = Ecn::Ect0;
             if self.ecn.send_cwr {
                 packet.tcp.flags = packet.tcp.flags.with(Flags::CWR);
@@ -392,12 +418,15 @@ impl Connection {
         packet.body = Body { off: start.saturating_sub(1), len: text as u32 };
         if flags.has(Flags::ACK) {
             packet.tcp.ack = self.rcv.ack_field();
-            if self.agreed.sack && !syn {
-                let room = if self.agreed.timestamps { 3 } else { 4 };
-                packet.tcp.sack = self.rcv.sack_list(room);
+            let blocks = if syn { 0 } else { self.sack_space() };
+            // a retransmission may have no room for blocks: then the ACK that is due follows
+            if text == 0 || text + blocks <= self.mss() {
+                if blocks > 0 {
+                    packet.tcp.sack = self.rcv.sack_list(self.sack_room());
+                }
+                self.rcv.acked();
+                self.timers.stop(Timer::DelayedAck);
             }
-            self.rcv.acked();
-            self.timers.stop(Timer::DelayedAck);
             self.clock.last_ack_sent = self.rcv.next();
         }
         if self.agreed.timestamps || packet.tcp.timestamps.is_some() {

@@ -147,6 +147,8 @@ impl Receiver {
         if left < self.next {
             self.dsack = Some((left, self.next));
             self.due = AckDue::Now;
+        } else {
+            self.dsack = self.held(left, end);
         }
         let before = self.received();
         let had_gap = !self.out_of_order.is_empty();
@@ -164,6 +166,7 @@ impl Receiver {
 
     fn beyond_gap(&mut self, left: u64, end: u64) -> Taken {
         self.due = AckDue::Now;
+        self.dsack = self.held(left, end);
         let mut fresh = 0;
         let merged = self.out_of_order.insert(left, end, |l, r| fresh += r - l);
         // the changed range first, then those reported before, without the ones it swallowed
@@ -173,10 +176,13 @@ impl Receiver {
             *place = left;
         }
         self.recent = recent;
-        if fresh < end - left {
-            self.dsack = Some((left, end));
-        }
         if fresh == 0 { Taken::Duplicate } else { Taken::OutOfOrder }
+    }
+
+    /// The first part of `[left, right)` that arrived before, beyond the gap: RFC 2883 reports that and no more.
+    fn held(&self, left: u64, right: u64) -> Option<(u64, u64)> {
+        let known = self.out_of_order.as_slice().iter().find(|r| r.1 > left && r.0 < right)?;
+        Some((known.0.max(left), known.1.min(right)))
     }
 
     /// Counts in-order data against the delayed-ACK limits.
@@ -225,6 +231,12 @@ impl Receiver {
     #[inline]
     pub fn buffered(&self) -> u64 {
         self.readable()
+    }
+
+    /// True when there is something to report in SACK blocks.
+    #[inline]
+    pub const fn has_blocks(&self) -> bool {
+        self.dsack.is_some() || !self.out_of_order.is_empty()
     }
 
     /// SACK blocks: a DSACK first (RFC 2883), then the most recent ranges; `room` blocks at most.

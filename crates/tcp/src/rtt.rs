@@ -79,6 +79,11 @@ impl RttEstimator {
         self.backoff = self.backoff.saturating_add(1);
     }
 
+    /// The timer expired for the SYN: data begins with at least 3 s (RFC 6298 (5.7)).
+    pub fn after_lost_syn(&mut self) {
+        self.rto = self.rto.max(Duration::from_secs(3)).min(self.config.max);
+    }
+
     /// Takes the doubling back: the timeout was spurious.
     pub const fn reset_backoff(&mut self) {
         self.backoff = 0;

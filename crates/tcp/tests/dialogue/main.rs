@@ -3,3 +3,12 @@
 mod script;
 
 mod basics;
+mod close;
+mod ecn;
+mod open;
+mod options;
+mod receiving;
+mod reset;
+mod rto;
+mod sending;
+mod window;

@@ -60,6 +60,15 @@ pub const ACK: Seg = Seg {
 /// The peer's SYN: MSS 1000, nothing else.
 pub const SYN: Seg = Seg { seq: 0, ack: None, flags: Flags::SYN, mss: Some(1000), ..ACK };
 
+/// The peer's SYN/ACK: MSS 1000, nothing else.
+pub const SYN_ACK: Seg = Seg { ack: Some(1), ..SYN };
+
+/// The peer's FIN with nothing before it.
+pub const FIN: Seg = Seg { flags: Flags::FIN, ..ACK };
+
+/// The peer's RST, exactly where it is expected at first.
+pub const RST: Seg = Seg { flags: Flags::RST, ack: None, ..ACK };
+
 /// What a test says about a segment of ours; a field left `None` is not looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Want {
@@ -70,6 +79,9 @@ pub struct Want {
     /// Exact flags, ACK and PSH left out of the comparison.
     pub flags: Option<Flags>,
     pub sack: Option<&'static [(u64, u64)]>,
+    /// Timestamps option; `Some(None)`: there is none.
+    pub ts: Option<Option<(u32, u32)>>,
+    pub ecn: Option<Ecn>,
 }
 
 /// Data of ours.
@@ -80,6 +92,21 @@ pub fn data(seq: u64, len: u32) -> Want {
 /// A pure ACK of ours.
 pub fn ack(ack: u64) -> Want {
     Want { ack: Some(ack), len: Some(0), flags: Some(Flags(0)), ..Want::default() }
+}
+
+/// Our FIN without text.
+pub fn fin(seq: u64) -> Want {
+    Want { seq: Some(seq), len: Some(0), flags: Some(Flags::FIN), ..Want::default() }
+}
+
+/// Our SYN.
+pub fn syn() -> Want {
+    Want { seq: Some(0), len: Some(0), flags: Some(Flags::SYN), ..Want::default() }
+}
+
+/// Our SYN/ACK.
+pub fn syn_ack() -> Want {
+    Want { ack: Some(1), ..syn() }
 }
 
 /// The stage.
@@ -132,12 +159,18 @@ impl Dialogue {
 
     /// A passive open: the peer's `syn` arrived and was accepted; our SYN/ACK is queued.
     pub fn accept(config: Config, syn: Seg) -> Self {
+        Self::accept_at(0, config, syn)
+    }
+
+    /// The same, but the offer was held until `ms`.
+    pub fn accept_at(ms: u64, config: Config, syn: Seg) -> Self {
         let mut world = World::new(1);
+        let now = Instant::ZERO + Duration::from_millis(ms);
         let packet = packet_of(&syn);
         let offer = Offer::new(&packet, Arc::new(config)).expect("a SYN");
         let chance = Chance { isn: OURS, timestamp: 0, jitter: None };
-        let conn = offer.complete(&world.cx(Instant::ZERO, NodeId(0)), chance);
-        let mut d = Self { world, conn, now: Instant::ZERO, sent: VecDeque::new() };
+        let conn = offer.complete(&world.cx(now, NodeId(0)), chance);
+        let mut d = Self { world, conn, now, sent: VecDeque::new() };
         d.pump();
         d
     }
@@ -146,17 +179,21 @@ impl Dialogue {
     /// The peer offers what `config` offers, and a window of 65 000 B.
     pub fn established(config: Config) -> Self {
         let options = config.options;
-        let syn_ack = Seg {
-            ack: Some(1),
+        let answer = Seg {
             mss: Some(config.mss),
             scale: options.window_scale.then_some(0),
             sack_ok: options.sack,
             ts: options.timestamps.then_some((1, 0)),
-            ..SYN
+            ..SYN_ACK
         };
+        Self::answered(config, answer)
+    }
+
+    /// Established by an active open that `answer` answered after 100 ms.
+    pub fn answered(config: Config, answer: Seg) -> Self {
         let mut d = Self::connect(config);
-        d.sends(Want { seq: Some(0), flags: Some(Flags::SYN), ..Want::default() });
-        d.at(100).gets(syn_ack).sends(ack(1)).silent();
+        d.sends(Want { seq: Some(0), ..Want::default() });
+        d.at(100).gets(answer).sends(ack(1)).silent();
         assert_eq!(d.event(), Some(Event::Established));
         assert_eq!(d.conn.state(), State::Established);
         d
@@ -227,6 +264,11 @@ impl Dialogue {
         (at.0 / 1_000_000, packet)
     }
 
+    /// The next segment of ours, if there is one.
+    pub fn try_take(&mut self) -> Option<Packet> {
+        self.sent.pop_front().map(|(_, packet)| packet)
+    }
+
     /// The next segment of ours looks like `want`.
     #[track_caller]
     pub fn sends(&mut self, want: Want) -> &mut Self {
@@ -266,7 +308,8 @@ impl Dialogue {
     }
 }
 
-fn position(start: Seq, seq: Seq) -> u64 {
+/// Position of a sequence number of ours, or of the peer's, in its stream.
+pub fn position(start: Seq, seq: Seq) -> u64 {
     u64::from(seq.0.wrapping_sub(start.0))
 }
 
@@ -326,5 +369,11 @@ pub fn check(p: &Packet, want: &Want) {
         let got: Vec<_> =
             p.tcp.sack.as_slice().iter().map(|(l, r)| (position(PEERS, *l), position(PEERS, *r))).collect();
         assert_eq!(got, blocks, "SACK blocks of {p:?}");
+    }
+    if let Some(ts) = want.ts {
+        assert_eq!(p.tcp.timestamps.map(|t| (t.value, t.echo)), ts, "timestamps of {p:?}");
+    }
+    if let Some(ecn) = want.ecn {
+        assert_eq!(p.ecn, ecn, "ECN field of {p:?}");
     }
 }

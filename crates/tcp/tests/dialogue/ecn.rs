@@ -1,0 +1,131 @@
+//! Explicit congestion notification: RFC 3168.
+
+use crate::script::{ACK, Dialogue, SYN, SYN_ACK, Seg, Want, ack, data, fin, plain};
+use bentpipe_base::{Ecn, Flags};
+use bentpipe_tcp::Config;
+
+const ECE: Flags = Flags::ECE;
+const CWR: Flags = Flags::CWR;
+const NONE: Flags = Flags(0);
+
+fn ecn() -> Config {
+    Config { ecn: true, ..plain() }
+}
+
+fn agreed(config: Config) -> Dialogue {
+    Dialogue::answered(config, Seg { flags: Flags::SYN.with(ECE), ..SYN_ACK })
+}
+
+fn flagged(flags: Flags, ecn: Ecn, want: Want) -> Want {
+    Want { flags: Some(flags), ecn: Some(ecn), ..want }
+}
+
+/// RFC 3168, section 6.1.1: the SYN asks with ECE and CWR; once the SYN/ACK says ECE, new data is ECT. The SYN is not.
+#[test]
+fn a_syn_asks_with_ece_and_cwr() {
+    let mut d = Dialogue::connect(ecn());
+    d.sends(flagged(Flags::SYN.with(ECE).with(CWR), Ecn::NotEct, Want::default()));
+    d.at(100).gets(Seg { flags: Flags::SYN.with(ECE), ..SYN_ACK }).sends(flagged(NONE, Ecn::NotEct, ack(1)));
+    d.write(1000).sends(flagged(NONE, Ecn::Ect0, data(1, 1000)));
+}
+
+/// RFC 3168, section 6.1.1: a SYN/ACK says ECE to a SYN that asked, and only to such a one.
+#[test]
+fn a_syn_ack_agrees_with_ece() {
+    let asked = Flags::SYN.with(ECE).with(CWR);
+    let cases = [
+        (ecn(), asked, true),
+        (ecn(), Flags::SYN, false),
+        (ecn(), Flags::SYN.with(ECE), false),
+        (plain(), asked, false),
+    ];
+    for (config, flags, agrees) in cases {
+        let mut d = Dialogue::accept(config, Seg { flags, ..SYN });
+        let (answer, mark) = if agrees { (Flags::SYN.with(ECE), Ecn::Ect0) } else { (Flags::SYN, Ecn::NotEct) };
+        d.sends(flagged(answer, Ecn::NotEct, Want::default()));
+        d.gets(ACK).write(1000).sends(flagged(NONE, mark, data(1, 1000)));
+    }
+}
+
+/// RFC 3168, section 6.1.1: not agreed when the SYN/ACK says nothing, or says back what was said.
+#[test]
+fn without_agreement_nothing_is_marked() {
+    for flags in [Flags::SYN, Flags::SYN.with(ECE).with(CWR)] {
+        let mut d = Dialogue::answered(ecn(), Seg { flags, ..SYN_ACK });
+        d.write(1000).sends(flagged(NONE, Ecn::NotEct, data(1, 1000)));
+        d.gets(Seg { len: 100, ecn: Ecn::Ce, ..ACK }).sends(flagged(NONE, Ecn::NotEct, ack(101)));
+    }
+}
+
+/// RFC 3168, section 6.1.3: after a CE mark every ACK says ECE, until the peer says CWR.
+#[test]
+fn a_mark_is_echoed_until_cwr() {
+    let mut d = agreed(ecn());
+    d.gets(Seg { len: 100, ecn: Ecn::Ect0, ..ACK }).sends(flagged(NONE, Ecn::NotEct, ack(101)));
+    d.gets(Seg { seq: 101, len: 100, ecn: Ecn::Ce, ..ACK }).sends(flagged(ECE, Ecn::NotEct, ack(201)));
+    d.gets(Seg { seq: 201, len: 100, ecn: Ecn::Ect0, ..ACK }).sends(flagged(ECE, Ecn::NotEct, ack(301)));
+    d.write(500).sends(flagged(ECE, Ecn::Ect0, data(1, 500)));
+    d.gets(Seg { seq: 301, len: 100, flags: CWR, ecn: Ecn::Ect0, ..ACK }).sends(flagged(NONE, Ecn::NotEct, ack(401)));
+    // CWR for the last mark, with a new mark
+    d.gets(Seg { seq: 401, len: 100, flags: CWR, ecn: Ecn::Ce, ..ACK }).sends(flagged(ECE, Ecn::NotEct, ack(501)));
+}
+
+/// RFC 3168, section 6.1.2: an echo halves the window once per window of data; the next new segment says CWR, once.
+#[test]
+fn cwr_is_sent_once_for_each_window() {
+    let mut d = agreed(Config { initial_window: 8, ..ecn() });
+    d.write(30_000);
+    for i in 0..8 {
+        d.sends(flagged(NONE, Ecn::Ect0, data(1 + 1000 * i, 1000)));
+    }
+    let echo = |n: u64| Seg { ack: Some(n), flags: ECE, ..ACK };
+    d.at(200).gets(echo(1001)).gets(echo(2001)).gets(echo(3001)).silent();
+    assert!(d.conn.cwnd().0 <= 4500, "{:?}", d.conn.cwnd());
+    d.gets(echo(6001)).sends(flagged(CWR, Ecn::Ect0, data(8001, 1000)));
+    while let Some(p) = d.try_take() {
+        assert!(!p.tcp.flags.has(CWR));
+    }
+    let cwnd = d.conn.cwnd();
+    d.gets(echo(8001));
+    assert!(d.conn.cwnd() < cwnd, "a new window, a new reduction");
+}
+
+/// RFC 3168, section 6.1.2: a window reduced for a loss is told with CWR as well, on new data, not on the retransmission.
+#[test]
+fn cwr_follows_a_fast_retransmission() {
+    let mut d = agreed(Config { initial_window: 8, ..ecn() });
+    d.write(30_000);
+    for i in 0..8 {
+        d.sends(data(1 + 1000 * i, 1000));
+    }
+    d.at(200).gets_times(3, ACK).sends(flagged(NONE, Ecn::NotEct, data(1, 1000))).silent();
+    d.gets(Seg { ack: Some(8001), ..ACK }).sends(flagged(CWR, Ecn::Ect0, data(8001, 1000)));
+    d.sends(flagged(NONE, Ecn::Ect0, data(9001, 1000)));
+}
+
+/// RFC 3168, section 6.1.2: so is one reduced by a timeout.
+#[test]
+fn cwr_follows_a_timeout() {
+    let mut d = agreed(ecn());
+    d.write(1000).sends(flagged(NONE, Ecn::Ect0, data(1, 1000)));
+    d.at(1100).sends(flagged(NONE, Ecn::NotEct, data(1, 1000)));
+    d.gets(Seg { ack: Some(1001), ..ACK }).write(500).sends(flagged(CWR, Ecn::Ect0, data(1001, 500)));
+}
+
+/// RFC 3168, sections 6.1.4 to 6.1.6: retransmissions, pure ACKs and window probes are not ECT.
+#[test]
+fn control_segments_are_not_ect() {
+    let mut d = agreed(ecn());
+    d.write(1000).sends(flagged(NONE, Ecn::Ect0, data(1, 1000)));
+    d.at(1100).sends(flagged(NONE, Ecn::NotEct, data(1, 1000)));
+    d.gets(Seg { len: 1, ack: Some(1001), win: 0, ..ACK }).sends(flagged(NONE, Ecn::NotEct, ack(2)));
+    d.write(1000).silent();
+    d.at(60_000).sends(flagged(NONE, Ecn::NotEct, data(1001, 1)));
+}
+
+/// RFC 3168, section 6.1: a FIN alone carries no data and is not ECT.
+#[test]
+fn a_fin_alone_is_not_ect() {
+    let mut d = agreed(ecn());
+    d.close().sends(Want { ecn: Some(Ecn::NotEct), ..fin(1) });
+}

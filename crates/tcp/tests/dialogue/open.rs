@@ -1,0 +1,211 @@
+//! Opening: active, passive in two phases, simultaneous; lost, refused and given up.
+
+use crate::script::{ACK, Dialogue, FIN, OURS, PEERS, RST, SYN, SYN_ACK, Seg, Want, ack, data, packet_of, plain, position, syn, syn_ack};
+use bentpipe_base::{Flags, Instant, NodeId, World};
+use bentpipe_tcp::{Config, Event, Offer, State, reset_for};
+use std::sync::Arc;
+
+/// RFC 9293, section 3.5, figure 6: SYN, SYN/ACK, ACK.
+#[test]
+fn an_active_open_takes_three_segments() {
+    let mut d = Dialogue::connect(plain());
+    let (at, first) = d.take();
+    assert_eq!((at, first.tcp.flags, position(OURS, first.tcp.seq)), (0, Flags::SYN, 0));
+    d.silent();
+    assert_eq!((d.conn.state(), d.event()), (State::SynSent, None));
+    d.at(100).gets(SYN_ACK).sends_at(100, ack(1)).silent();
+    assert_eq!((d.conn.state(), d.event(), d.event()), (State::Established, Some(Event::Established), None));
+}
+
+/// RFC 9293, section 3.5, figure 6, seen from the other end.
+#[test]
+fn a_passive_open_answers_and_waits_for_the_ack() {
+    let mut d = Dialogue::accept(plain(), SYN);
+    d.sends_at(0, syn_ack()).silent();
+    d.write(1000).silent();
+    assert_eq!((d.conn.state(), d.event()), (State::SynReceived, None));
+    d.at(100).gets(ACK).sends_at(100, data(1, 1000)).silent();
+    assert_eq!((d.conn.state(), d.event()), (State::Established, Some(Event::Established)));
+}
+
+/// RFC 9293, section 3.10.7.4, fifth check: text that comes with the ACK of our SYN is taken.
+#[test]
+fn the_ack_of_the_handshake_may_carry_data() {
+    let mut d = Dialogue::accept(plain(), SYN);
+    d.sends(syn_ack()).gets(Seg { len: 300, ..ACK }).sends(ack(301)).silent();
+    assert_eq!(d.conn.readable(), 300);
+}
+
+/// RFC 9293, section 3.10.2: an offer that is held sends nothing; its SYN/ACK and its timer begin when it is completed.
+#[test]
+fn a_held_offer_answers_when_it_is_completed() {
+    let mut d = Dialogue::accept_at(5000, plain(), SYN);
+    d.sends_at(5000, syn_ack()).at(5999).silent();
+    d.at(6000).sends_at(6000, syn_ack()).silent();
+}
+
+/// RFC 9293, section 3.10.7.1: refusing means RST, acknowledging the SYN.
+#[test]
+fn a_refused_offer_is_reset() {
+    let mut world = World::new(1);
+    let offer = Offer::new(&packet_of(&SYN), Arc::new(plain())).expect("a SYN");
+    let rst = offer.refuse(&mut world.cx(Instant::ZERO, NodeId(0)));
+    assert_eq!(rst.tcp.flags, Flags::RST.with(Flags::ACK));
+    assert_eq!((position(PEERS, rst.tcp.ack), rst.tcp.seq.0), (1, 0));
+    assert_eq!((rst.sport, rst.dport), (1000, 2000));
+}
+
+/// RFC 9293, section 3.10.7.2: a listener takes only a SYN.
+#[test]
+fn only_a_syn_is_an_offer() {
+    let config = Arc::new(plain());
+    for seg in [ACK, SYN_ACK, RST, FIN, Seg { flags: Flags::SYN.with(Flags::RST), ..SYN }] {
+        assert!(Offer::new(&packet_of(&seg), config.clone()).is_none(), "{seg:?}");
+    }
+}
+
+/// RFC 9293, section 3.10.7.1: the form of a RST where there is no connection; a RST is never answered.
+#[test]
+fn a_segment_without_connection_is_reset() {
+    let mut world = World::new(1);
+    let mut cx = world.cx(Instant::ZERO, NodeId(0));
+    let rst = reset_for(&mut cx, &packet_of(&Seg { ack: Some(77), ..ACK })).expect("an answer");
+    assert_eq!((rst.tcp.flags, position(OURS, rst.tcp.seq)), (Flags::RST, 77));
+    let rst = reset_for(&mut cx, &packet_of(&Seg { len: 10, ack: None, ..FIN })).expect("an answer");
+    assert_eq!((rst.tcp.flags, rst.tcp.seq.0), (Flags::RST.with(Flags::ACK), 0));
+    assert_eq!(position(PEERS, rst.tcp.ack), 12);
+    assert!(reset_for(&mut cx, &packet_of(&RST)).is_none());
+}
+
+/// RFC 9293, section 3.5, figure 7: two SYNs cross, each end answers with SYN/ACK, and each SYN/ACK opens.
+#[test]
+fn a_simultaneous_open_meets_in_syn_received() {
+    let mut d = Dialogue::connect(plain());
+    d.sends(syn()).at(50).gets(SYN).sends_at(50, syn_ack()).silent();
+    assert_eq!(d.conn.state(), State::SynReceived);
+    d.at(100).gets(SYN_ACK);
+    assert_eq!((d.conn.state(), d.event()), (State::Established, Some(Event::Established)));
+    d.sends(ack(1)).silent().write(1000).sends(data(1, 1000));
+}
+
+/// The same when the peer's SYN/ACK is lost: its plain ACK opens as well.
+#[test]
+fn a_simultaneous_open_is_finished_by_a_plain_ack() {
+    let mut d = Dialogue::connect(plain());
+    d.sends(syn()).at(50).gets(SYN).sends(syn_ack()).at(100).gets(ACK).silent();
+    assert_eq!(d.conn.state(), State::Established);
+}
+
+/// RFC 6298, sections 2.1 and 5.5: the SYN goes out again after 1 s, 2 s more, 4 s more.
+#[test]
+fn a_lost_syn_is_sent_again() {
+    let mut d = Dialogue::connect(plain());
+    d.sends_at(0, syn()).at(7000);
+    d.sends_at(1000, syn()).sends_at(3000, syn()).sends_at(7000, syn()).silent();
+    d.at(7100).gets(SYN_ACK).sends(ack(1)).at(60_000).silent();
+    assert_eq!(d.conn.state(), State::Established);
+}
+
+/// RFC 9293, section 3.8.3: after R2 the open has failed.
+#[test]
+fn an_open_without_answer_is_given_up() {
+    let mut d = Dialogue::connect(Config { max_timeouts: 3, ..plain() });
+    d.at(14_999).sends(syn()).sends(syn()).sends(syn()).sends_at(7000, syn()).silent();
+    assert_eq!((d.conn.state(), d.event()), (State::SynSent, None));
+    d.at(15_000).silent();
+    assert_eq!((d.conn.state(), d.event()), (State::Closed, Some(Event::TimedOut)));
+    assert_eq!(d.conn.next_timer(), None);
+}
+
+/// RFC 6298, section 5: a SYN/ACK is retransmitted like any other segment.
+#[test]
+fn a_lost_syn_ack_is_sent_again() {
+    let mut d = Dialogue::accept(plain(), SYN);
+    d.at(3000).sends_at(0, syn_ack()).sends_at(1000, syn_ack()).sends_at(3000, syn_ack()).silent();
+}
+
+/// RFC 9293, section 3.10.7.4, first check: the peer's SYN again is an old segment, an ACK answers it.
+#[test]
+fn a_repeated_syn_in_syn_received_is_acknowledged() {
+    let mut d = Dialogue::accept(plain(), SYN);
+    d.sends(syn_ack()).at(500).gets(SYN).sends_at(500, ack(1)).silent();
+    assert_eq!(d.conn.state(), State::SynReceived);
+}
+
+/// RFC 9293, section 3.10.7.3, second check: a RST that acknowledges our SYN refuses the connection.
+#[test]
+fn a_rst_that_acknowledges_the_syn_refuses() {
+    let mut d = Dialogue::connect(plain());
+    d.sends(syn()).at(50).gets(Seg { seq: 0, ack: Some(1), ..RST }).silent();
+    assert_eq!((d.conn.state(), d.event()), (State::Closed, Some(Event::Reset)));
+}
+
+/// RFC 9293, section 3.10.7.3: a RST without that acknowledgment, or with another, is dropped.
+#[test]
+fn another_rst_does_not_refuse() {
+    let mut d = Dialogue::connect(plain());
+    d.sends(syn()).gets(RST).gets(Seg { ack: Some(2), ..RST }).gets(Seg { ack: Some(0), ..RST }).silent();
+    assert_eq!((d.conn.state(), d.event()), (State::SynSent, None));
+}
+
+/// RFC 9293, section 3.10.7.3, first check: an acknowledgment of something else in SYN-SENT draws a RST from its own number.
+#[test]
+fn a_wrong_ack_in_syn_sent_draws_a_rst() {
+    for wrong in [0, 2] {
+        let mut d = Dialogue::connect(plain());
+        d.sends(syn()).gets(Seg { ack: Some(wrong), ..SYN_ACK });
+        d.sends(Want { seq: Some(wrong), flags: Some(Flags::RST), ..Want::default() }).silent();
+        assert_eq!((d.conn.state(), d.event()), (State::SynSent, None));
+    }
+}
+
+/// RFC 9293, section 3.10.7.4, fifth check: the same in SYN-RECEIVED.
+#[test]
+fn a_wrong_ack_in_syn_received_draws_a_rst() {
+    for wrong in [0, 2] {
+        let mut d = Dialogue::accept(plain(), SYN);
+        d.sends(syn_ack()).gets(Seg { ack: Some(wrong), ..ACK });
+        d.sends(Want { seq: Some(wrong), flags: Some(Flags::RST), ..Want::default() }).silent();
+        assert_eq!((d.conn.state(), d.event()), (State::SynReceived, None));
+    }
+}
+
+/// RFC 9293, section 3.10.4: closing in SYN-SENT forgets the connection.
+#[test]
+fn closing_in_syn_sent_ends_silently() {
+    let mut d = Dialogue::connect(plain());
+    d.sends(syn()).close().silent().at(10_000).silent();
+    assert_eq!(d.conn.state(), State::Closed);
+}
+
+/// RFC 9293, section 3.10.4: in SYN-RECEIVED the FIN of a stream with data waits for the handshake.
+#[test]
+fn closing_in_syn_received_waits_for_the_handshake() {
+    let mut d = Dialogue::accept(plain(), SYN);
+    d.sends(syn_ack()).write(500).close().silent();
+    d.at(100).gets(ACK).sends(Want { flags: Some(Flags::FIN), ..data(1, 500) }).silent();
+    assert_eq!((d.conn.state(), d.event()), (State::FinWait1, Some(Event::Established)));
+}
+
+/// RFC 6298, section 5.7: when the timer expired for the SYN, data starts with an RTO of 3 s.
+#[test]
+fn after_a_lost_syn_the_first_rto_is_three_seconds() {
+    let mut d = Dialogue::connect(plain());
+    d.at(1100).sends(syn()).sends_at(1000, syn()).gets(SYN_ACK).sends(ack(1)).write(1000);
+    d.sends_at(1100, data(1, 1000)).at(4099).silent().at(4100).sends_at(4100, data(1, 1000));
+}
+
+/// RFC 6928, section 2, and RFC 5681, section 3.1: one lost SYN keeps the initial window, a second makes it one segment.
+#[test]
+fn after_two_lost_syns_the_initial_window_is_one_segment() {
+    for (lost, segments) in [(1000, 4), (3000, 1)] {
+        let mut d = Dialogue::connect(plain());
+        d.at(lost).gets(SYN_ACK);
+        while d.take().1.tcp.flags.has(Flags::SYN) {}
+        d.write(10_000);
+        for i in 0..segments {
+            d.sends(data(1 + i * 1000, 1000));
+        }
+        d.silent();
+    }
+}

@@ -1,0 +1,313 @@
+//! The receiver: reassembly, when to acknowledge, SACK blocks, the advertised window.
+
+use crate::script::{ACK, Dialogue, FIN, Seg, Want, ack, plain};
+use bentpipe_base::{Duration, Size};
+use bentpipe_tcp::{Config, DelayedAck, ReceiveBuffer};
+
+fn delayed(count: u32) -> Config {
+    Config { delayed_ack: Some(DelayedAck { count, timeout: Duration::from_millis(40) }), ..plain() }
+}
+
+fn sacking() -> Config {
+    let mut config = plain();
+    config.options.sack = true;
+    config
+}
+
+fn buffer(bytes: u64) -> Config {
+    Config { receive_buffer: ReceiveBuffer::Fixed(Size(bytes)), ..plain() }
+}
+
+/// Segment number `n` of 1000 bytes.
+fn nth(n: u64) -> Seg {
+    Seg { seq: 1 + 1000 * n, len: 1000, ..ACK }
+}
+
+/// RFC 9293, section 3.10.7.4, seventh check: data beyond a gap is kept and joined when the gap is filled.
+#[test]
+fn data_is_reassembled() {
+    let mut d = Dialogue::established(plain());
+    d.gets(nth(2)).sends(ack(1)).gets(nth(1)).sends(ack(1));
+    assert_eq!(d.conn.readable(), 0);
+    d.gets(nth(0)).sends(ack(3001)).silent();
+    assert_eq!(d.conn.readable(), 3000);
+    // overlapping pieces count once
+    d.gets(Seg { seq: 2501, len: 1000, ..ACK }).sends(ack(3501));
+    assert_eq!((d.conn.readable(), d.conn.received()), (3500, 3500));
+}
+
+/// RFC 9293, section 3.8.6.3: without delayed ACKs each segment is acknowledged at once.
+#[test]
+fn without_delay_each_segment_is_acknowledged() {
+    let mut d = Dialogue::established(plain());
+    for n in 0..3 {
+        d.gets(nth(n)).sends_at(100, ack(1001 + 1000 * n)).silent();
+    }
+}
+
+/// RFC 9293, section 3.8.6.3, and RFC 5681, section 4.2: with them, one of so many full-sized segments is.
+#[test]
+fn a_delayed_ack_counts_full_segments() {
+    for count in [1, 2, 4] {
+        let mut d = Dialogue::established(delayed(count));
+        for n in 0..u64::from(count) {
+            d.silent().gets(nth(n));
+        }
+        d.sends_at(100, ack(1 + 1000 * u64::from(count))).silent();
+    }
+}
+
+/// RFC 5681, section 4.2: it is full-sized segments that count, whatever pieces they come in.
+#[test]
+fn small_segments_count_by_their_bytes() {
+    let mut d = Dialogue::established(delayed(2));
+    d.gets(nth(0)).silent().gets(Seg { seq: 1001, len: 400, ..ACK }).silent();
+    d.gets(Seg { seq: 1401, len: 600, ..ACK }).sends_at(100, ack(2001)).silent();
+}
+
+/// RFC 9293, section 3.8.6.3: at the latest after the timeout.
+#[test]
+fn a_delayed_ack_leaves_in_time() {
+    let mut d = Dialogue::established(delayed(2));
+    d.gets(nth(0)).at(120).gets(Seg { seq: 1001, len: 1, ..ACK });
+    d.at(139).silent().at(140).sends_at(140, ack(1002)).at(1000).silent();
+}
+
+/// RFC 9293, section 3.8.6.3: data of ours carries the ACK, and the delay ends.
+#[test]
+fn data_carries_the_delayed_ack() {
+    let mut d = Dialogue::established(delayed(2));
+    d.gets(nth(0)).at(110).write(100).sends_at(110, Want { len: Some(100), ack: Some(1001), ..Want::default() });
+    d.at(1000);
+    d.gets(nth(1));
+    assert_eq!(d.conn.receiver().next(), 2001);
+}
+
+/// RFC 5681, section 4.2: out-of-order data is acknowledged at once, and so is data that fills a gap or part of it.
+#[test]
+fn gaps_are_acknowledged_at_once() {
+    let mut d = Dialogue::established(delayed(2));
+    d.gets(nth(3)).sends_at(100, ack(1)).gets(nth(2)).sends_at(100, ack(1)).silent();
+    d.gets(Seg { len: 500, ..ACK }).sends_at(100, ack(501)).silent();
+    d.gets(Seg { seq: 501, len: 1500, ..ACK }).sends_at(100, ack(4001)).silent();
+    d.gets(nth(4)).silent(); // in order again: delayed again
+}
+
+/// RFC 9293, section 3.10.7.4, eighth check: a FIN is acknowledged at once.
+#[test]
+fn a_fin_is_acknowledged_at_once() {
+    let mut d = Dialogue::established(delayed(2));
+    d.gets(Seg { len: 100, ..FIN }).sends_at(100, ack(102)).silent();
+}
+
+/// RFC 2018, section 4: the block of the segment that caused the ACK comes first, then the most recent ones; four fit.
+#[test]
+fn sack_blocks_name_the_most_recent_first() {
+    let mut d = Dialogue::established(sacking());
+    d.gets(nth(1)).sends(Want { sack: Some(&[(1001, 2001)]), ..ack(1) });
+    d.gets(nth(3)).sends(Want { sack: Some(&[(3001, 4001), (1001, 2001)]), ..ack(1) });
+    d.gets(nth(5)).sends(Want { sack: Some(&[(5001, 6001), (3001, 4001), (1001, 2001)]), ..ack(1) });
+    d.gets(nth(7)).sends(Want { sack: Some(&[(7001, 8001), (5001, 6001), (3001, 4001), (1001, 2001)]), ..ack(1) });
+    d.gets(nth(9)).sends(Want { sack: Some(&[(9001, 10_001), (7001, 8001), (5001, 6001), (3001, 4001)]), ..ack(1) });
+    // a block that grows moves to the front
+    d.gets(nth(4)).sends(Want { sack: Some(&[(3001, 6001), (9001, 10_001), (7001, 8001)]), ..ack(1) });
+    d.gets(nth(0)).sends(Want { sack: Some(&[(3001, 6001), (9001, 10_001), (7001, 8001)]), ..ack(2001) });
+}
+
+/// RFC 2018, section 3: with timestamps three fit.
+#[test]
+fn with_timestamps_three_sack_blocks_fit() {
+    let mut config = sacking();
+    config.options.timestamps = true;
+    let mut d = Dialogue::established(config);
+    for n in [1, 3, 5] {
+        d.gets(Seg { ts: Some((5, 0)), ..nth(n) }).sends(ack(1));
+    }
+    d.gets(Seg { ts: Some((5, 0)), ..nth(7) });
+    d.sends(Want { sack: Some(&[(7001, 8001), (5001, 6001), (3001, 4001)]), ..ack(1) });
+}
+
+/// RFC 2883, section 4.1: data below the cumulative ACK that arrives again is reported, once.
+#[test]
+fn a_duplicate_below_the_ack_is_reported() {
+    let mut d = Dialogue::established(sacking());
+    d.gets(nth(0)).sends(Want { sack: Some(&[]), ..ack(1001) });
+    d.gets(nth(0)).sends(Want { sack: Some(&[(1, 1001)]), ..ack(1001) }).silent();
+    d.gets(nth(1)).sends(Want { sack: Some(&[]), ..ack(2001) });
+    // partly new (section 4.2)
+    d.gets(Seg { seq: 1501, len: 1000, ..ACK }).sends(Want { sack: Some(&[(1501, 2001)]), ..ack(2501) });
+}
+
+/// RFC 2883, section 4.1.3: data beyond the gap that arrives again is reported before the block it lies in.
+#[test]
+fn a_duplicate_beyond_the_gap_is_reported() {
+    let mut d = Dialogue::established(sacking());
+    d.gets(nth(1)).sends(ack(1)).gets(nth(2)).sends(ack(1));
+    d.gets(nth(2)).sends(Want { sack: Some(&[(2001, 3001), (1001, 3001)]), ..ack(1) }).silent();
+    d.gets(nth(4)).sends(Want { sack: Some(&[(4001, 5001), (1001, 3001)]), ..ack(1) });
+}
+
+/// RFC 2883, section 4: of a segment that is partly new only the duplicate range is reported.
+#[test]
+fn only_the_duplicate_range_is_reported() {
+    let mut d = Dialogue::established(sacking());
+    d.gets(nth(1)).sends(ack(1));
+    let partly = Seg { seq: 1501, len: 1000, ..ACK };
+    d.gets(partly).sends(Want { sack: Some(&[(1501, 2001), (1001, 2501)]), ..ack(1) });
+    // it fills the gap and repeats what lies behind
+    let filling = Seg { seq: 1, len: 1500, ..ACK };
+    d.gets(filling).sends(Want { sack: Some(&[(1001, 1501)]), ..ack(2501) });
+}
+
+/// RFC 9293, section 3.10.7.4, first check: what lies beyond the window is not taken.
+#[test]
+fn data_beyond_the_window_is_not_taken() {
+    let mut d = Dialogue::established(buffer(2000));
+    d.gets(Seg { seq: 1001, len: 2000, ..ACK }).sends(ack(1));
+    d.gets(nth(0)).sends(Want { win: Some(0), ..ack(2001) });
+    assert_eq!(d.conn.readable(), 2000);
+    let mut d = Dialogue::established(buffer(2000));
+    d.gets(Seg { len: 2500, ..FIN }).sends(Want { win: Some(0), ..ack(2001) });
+    assert!(!d.conn.peer_closed());
+}
+
+/// RFC 9293, section 3.8.6: a fixed buffer advertises what is free; the right edge stands while nothing is read.
+#[test]
+fn the_window_closes_when_nothing_is_read() {
+    let mut d = Dialogue::established(buffer(3000));
+    for n in 0..3 {
+        d.gets(nth(n)).sends(Want { win: Some(2000 - 1000 * n as u16), ..ack(1001 + 1000 * n) });
+    }
+    d.gets(nth(3)).sends(Want { win: Some(0), ..ack(3001) });
+    assert_eq!(d.conn.readable(), 3000);
+}
+
+/// RFC 9293, section 3.8.6: a fixed buffer whose application reads at once advertises the same window for ever.
+#[test]
+fn a_fixed_window_stays() {
+    let mut d = Dialogue::established(buffer(8000));
+    for n in 0..20 {
+        d.gets(nth(n)).take();
+        d.read(1000);
+        d.gets(Seg { seq: 1001 + 1000 * n, ack: Some(1), ..ACK });
+    }
+    d.gets(Seg { seq: 20_001, len: 1, ..ACK });
+    let mut last = d.take().1;
+    while last.tcp.ack != crate::script::PEERS.at(20_002) {
+        last = d.take().1;
+    }
+    assert_eq!(u64::from(last.tcp.window), 7999);
+}
+
+/// RFC 9293, section 3.8.6.2.2: reading less than a segment from a closed window is not told; reading a segment is.
+#[test]
+fn a_window_update_is_worth_a_segment() {
+    let mut d = Dialogue::established(buffer(3000));
+    for n in 0..3 {
+        d.gets(nth(n)).take();
+    }
+    d.at(500).read(999).silent();
+    d.at(600).read(1).sends_at(600, Want { win: Some(1000), ..ack(3001) }).silent();
+}
+
+/// RFC 9293, section 3.8.6.2.2: nor does an ACK sent for another reason advertise the crumbs.
+#[test]
+fn crumbs_are_not_advertised() {
+    let mut d = Dialogue::established(buffer(3000));
+    for n in 0..3 {
+        d.gets(nth(n)).take();
+    }
+    d.read(600).silent().gets(Seg { seq: 3001, len: 1, ..ACK }).sends(Want { win: Some(0), ..ack(3001) });
+}
+
+/// RFC 9293, section 3.8.6.2.2: a buffer of less than two segments opens by halves.
+#[test]
+fn a_small_buffer_opens_by_halves() {
+    let mut d = Dialogue::established(buffer(1200));
+    d.gets(nth(0)).take();
+    d.gets(Seg { seq: 1001, len: 200, ..ACK }).sends(Want { win: Some(0), ..ack(1201) });
+    d.read(599).silent().read(1).sends(Want { win: Some(600), ..ack(1201) });
+}
+
+/// A reader that pauses: the window closes, probes are answered, nothing is lost, and the update restarts the peer.
+#[test]
+fn a_pausing_reader_stops_the_peer_and_restarts_it() {
+    let mut d = Dialogue::established(buffer(2000));
+    d.gets(nth(0)).sends(Want { win: Some(1000), ..ack(1001) }).gets(nth(1)).sends(Want { win: Some(0), ..ack(2001) });
+    for at in [1000, 3000, 7000] {
+        let probe = Seg { seq: 2001, len: 1, ..ACK };
+        d.at(at).gets(probe).sends_at(at, Want { win: Some(0), ..ack(2001) }).silent();
+    }
+    d.at(9000).read(2000).sends_at(9000, Want { win: Some(2000), ..ack(2001) }).silent();
+    d.gets(nth(2)).sends(Want { win: Some(1000), ..ack(3001) });
+}
+
+fn edges(d: &mut Dialogue, n: u64) -> u64 {
+    d.gets(nth(n));
+    let mut edge = 0;
+    for _ in 0..4 {
+        let Some(p) = d.try_take() else { break };
+        edge = crate::script::position(crate::script::PEERS, p.tcp.ack) + u64::from(p.tcp.window);
+    }
+    edge
+}
+
+/// RFC 9293, section 3.8.6: the right edge never moves left, however unevenly the application reads.
+#[test]
+fn the_right_edge_never_moves_left() {
+    for config in [buffer(10_000), buffer(3500), auto()] {
+        let mut d = Dialogue::established(config);
+        let mut before = 0;
+        for n in 0..60 {
+            d.at(100 + 10 * n);
+            let edge = edges(&mut d, n);
+            assert!(edge >= before, "segment {n}: {edge} after {before}");
+            before = edge;
+            let part = [0, 500, 1700, 100, 3000][n as usize % 5].min(d.conn.readable());
+            let part = if d.conn.readable() > 2500 { d.conn.readable() } else { part };
+            d.read(part);
+            if let Some(p) = d.try_take() {
+                before = crate::script::position(crate::script::PEERS, p.tcp.ack) + u64::from(p.tcp.window);
+                assert!(before >= edge);
+            }
+        }
+    }
+}
+
+fn auto() -> Config {
+    Config { receive_buffer: ReceiveBuffer::Auto { initial: Size(4000), max: Size(20_000) }, ..plain() }
+}
+
+/// Dynamic right-sizing (Fisk and Feng 2001): the window grows to twice what is read in a round trip, up to the maximum.
+#[test]
+fn the_window_grows_with_reading() {
+    let mut d = Dialogue::established(auto());
+    let mut n = 0;
+    let mut windows = Vec::new();
+    for round in 1..=5 {
+        d.at(100 + 100 * round);
+        let segments = d.conn.receiver().window.buffer() / 1000;
+        for i in 0..segments {
+            edges(&mut d, n);
+            n += 1;
+            if i + 1 == segments {
+                d.read(1000 * segments);
+            }
+        }
+        while d.try_take().is_some() {}
+        windows.push(d.conn.receiver().window.buffer());
+    }
+    assert_eq!(windows, [8000, 16_000, 20_000, 20_000, 20_000]);
+    let right = d.conn.receiver().window.right_edge() - d.conn.receiver().next();
+    assert!(right > 16_000, "{right} advertised");
+}
+
+/// Dynamic right-sizing: a window whose data is not read does not grow.
+#[test]
+fn the_window_does_not_grow_unread() {
+    let mut d = Dialogue::established(auto());
+    for n in 0..4 {
+        d.at(200 + 100 * n).gets(nth(n)).sends(Want { win: Some(3000 - 1000 * n as u16), ..ack(1001 + 1000 * n) });
+    }
+    assert_eq!(d.conn.receiver().window.buffer(), 4000);
+}
