@@ -239,7 +239,7 @@ impl Connection {
     fn lower_window(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool, finding: &Finding) {
         if self.recovery.episode() == Episode::Fast && (digest.delivered > 0 || duplicate) {
             let target = self.cwnd().0;
-            let safe = digest.acked > 0 && finding.loss.is_none() && self.board.to_resend() == 0;
+            let safe = digest.acked > 0 && !finding.lost_more;
             let mss = self.mss();
             self.recovery.reduce(&self.board, digest, target, mss, safe);
         }

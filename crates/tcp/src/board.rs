@@ -61,6 +61,8 @@ pub struct Scoreboard {
     sacked: u64,
     lost: u64,
     resent: u64,
+    /// Bytes ever marked lost; it only grows.
+    marked: u64,
     /// Index at which the search for the next segment to resend begins.
     resend_hint: usize,
 }
@@ -101,6 +103,10 @@ impl Scoreboard {
     #[inline]
     pub const fn to_resend(&self) -> u64 {
         self.lost - self.resent
+    }
+    /// Bytes ever marked lost: it tells whether an acknowledgment found more.
+    pub const fn marked(&self) -> u64 {
+        self.marked
     }
     /// SACKed ranges above `una`.
     pub fn sacked_ranges(&self) -> &[(u64, u64)] {
@@ -262,6 +268,7 @@ impl Scoreboard {
             seg.resent = false;
             self.lost += len;
         }
+        self.marked += len;
         self.resend_hint = self.resend_hint.min(i);
         len
     }

@@ -205,7 +205,9 @@ impl Connection {
         }
         let in_flight = self.recovery.in_flight(&self.board);
         let (una, next) = (self.board.una(), self.board.next());
-        self.usage.after_send(una, next, in_flight, limit == Limit::CongestionWindow);
+        let slow_start_again = limit == Limit::Recovery && self.recovery.episode() == Episode::Timeout;
+        let full = limit == Limit::CongestionWindow || (slow_start_again && in_flight + self.mss() > self.cwnd().0);
+        self.usage.after_send(una, next, in_flight, full);
         match limit {
             Limit::ReceiverWindow if self.board.is_empty() && !self.timers.runs(Timer::Persist) => {
                 self.timers.set(Timer::Persist, now + self.persist_interval());
@@ -294,7 +296,7 @@ impl Connection {
         if limited {
             self.recovery.sent_limited(len);
         }
-        self.recovery.on_new(len);
+        self.recovery.on_new(&self.board, len);
         let mut packet = self.build(cx, start, end);
         packet.dscp = plan.mark;
         // RFC 3168: neither a FIN alone nor a window probe (section 6.1.6) is ECT
@@ -317,6 +319,10 @@ impl Connection {
         let end = self.board.get(i).map_or(start + 1, |s| s.end);
         self.board.resend(i, cx.now, snapshot);
         self.recovery.on_resent(start, end - start);
+        let sack = matches!(self.recovery.detection(), Detection::Sack | Detection::Rack);
+        if i == 0 && sack && self.recovery.episode() == Episode::Fast {
+            self.restart_retransmit_timer(cx.now); // RFC 6675, section 6: recovery may outlast the timer
+        }
         let packet = self.build(cx, start, end);
         self.count_sent(cx, &packet, &plan, &path, true);
         packet

@@ -5,7 +5,8 @@
 //! and per ACK cwnd += (target - cwnd) / cwnd, target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd)  (section 4.2).
 //! Reno-friendly region: W_est += alpha * acked / cwnd, alpha = 3 (1-beta)/(1+beta), 1 once W_est reaches the window before the
 //! loss; it is used while larger (section 4.3). Loss: ssthresh = max(2, beta * flight), fast convergence (4.6, 4.7).
-//! Slow start: standard, ended by HyStart++ (RFC 9406) or by loss.
+//! The clock of t stands still while the window is not the limit (section 4.2); after a timeout K = 0 (section 4.8).
+//! Slow start, while cwnd <= ssthresh (section 4.10): standard, ended by HyStart++ (RFC 9406) or by loss.
 //! Deviations: none. Windows are kept in segments as f64, as the RFC's equations are; only +, -, *, / and libm's cbrt are used, so
 //! results do not depend on the platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
 
@@ -37,7 +38,12 @@ impl Default for CubicParams {
 /// The congestion-avoidance state since the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
+    /// Moves forward with every stretch of time in which the window was not the limit.
     began: Instant,
+    /// When the window last grew, or could have.
+    seen: Instant,
+    /// The window was not the limit since then.
+    paused: bool,
     /// Seconds until the plateau.
     k: f64,
     /// Reno's window in the same place, in segments.
@@ -92,7 +98,10 @@ impl Cubic {
                 let grown = ack.acked.0.min(L_UNPACED * mss) / CSS_GROWTH_DIVISOR;
                 self.window.slow_start(Size(grown), L_UNPACED * mss);
             }
-            Phase::Done => self.window.set_ssthresh(self.window.cwnd()),
+            Phase::Done => {
+                self.window.set_ssthresh(self.window.cwnd());
+                self.hystart = None;
+            }
         }
     }
 
@@ -105,8 +114,13 @@ impl Cubic {
             if self.w_max < cwnd {
                 self.w_max = cwnd;
             }
-            Epoch { began: now, k, w_est: cwnd }
+            Epoch { began: now, seen: now, paused: false, k, w_est: cwnd }
         });
+        if epoch.paused {
+            epoch.began += now.since(epoch.seen);
+            epoch.paused = false;
+        }
+        epoch.seen = now;
         let t = now.since(epoch.began).as_secs_f64();
         let beta = self.params.beta;
         let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
@@ -132,10 +146,16 @@ impl Cubic {
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
         let repairing = matches!(ack.episode, Episode::Fast | Episode::Ended);
-        if ack.acked == Size::ZERO || ack.limited_by != Limit::CongestionWindow || repairing {
+        if ack.acked == Size::ZERO || repairing {
             return;
         }
-        if self.window.in_slow_start() {
+        if ack.limited_by != Limit::CongestionWindow {
+            if let Some(epoch) = &mut self.epoch {
+                epoch.paused = true;
+            }
+            return;
+        }
+        if self.window.cwnd() <= self.window.ssthresh() {
             self.slow_start(ack);
         } else {
             self.avoid(cx.now, path, ack.acked);
@@ -148,7 +168,11 @@ impl CongestionControl for Cubic {
             let cwnd = self.segments();
             self.cwnd_prior = cwnd;
             let converge = self.params.fast_convergence && cwnd < self.w_max;
-            self.w_max = if converge { cwnd * (1.0 + self.params.beta) / 2.0 } else { cwnd };
+            self.w_max = match loss.cause {
+                LossCause::Timeout => 0.0, // section 4.8: K = 0, and the plateau is where avoidance begins
+                _ if converge => cwnd * (1.0 + self.params.beta) / 2.0,
+                _ => cwnd,
+            };
         }
         self.window.reduce(path, loss.cause, self.params.beta);
         self.epoch = None;

@@ -25,7 +25,7 @@ impl Recovery {
                 }
                 self.dup_acks += 1;
                 if self.dup_acks == DUP_THRESH && board.una() >= self.recover {
-                    self.begin_fast(board, view.mss, finding);
+                    self.begin_fast(board, view, finding);
                     self.credit = u64::from(DUP_THRESH) * view.mss;
                 }
             }

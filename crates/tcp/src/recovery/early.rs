@@ -30,7 +30,7 @@ impl Recovery {
                 self.credit += view.mss;
             } else if self.dup_acks == DUP_THRESH || expired(board, view) {
                 let dup_acks = self.dup_acks;
-                self.begin_fast(board, view.mss, finding);
+                self.begin_fast(board, view, finding);
                 self.credit = u64::from(dup_acks) * view.mss;
                 self.worried = WORRIED;
             }

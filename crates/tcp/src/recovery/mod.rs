@@ -51,6 +51,8 @@ pub struct Finding {
     pub loss: Option<Loss>,
     /// The episode ended with this acknowledgment.
     pub ended: bool,
+    /// More was found lost, whether an episode began or not.
+    pub lost_more: bool,
     /// The last timeout was spurious.
     pub undo: bool,
     /// The retransmission timer is restarted although nothing else asks for it.
@@ -197,9 +199,12 @@ impl Recovery {
 
     /// New data was sent.
     #[inline]
-    pub fn on_new(&mut self, len: u64) {
-        if self.episode == Episode::Fast {
-            self.prr.sent(len);
+    pub fn on_new(&mut self, board: &Scoreboard, len: u64) {
+        match self.episode {
+            Episode::Fast => self.prr.sent(len),
+            // RACK's limited transmit: what SACKs let go before recovery is no part of FlightSize (RFC 5681, section 3.2)
+            Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => self.limited_sent += len,
+            _ => {}
         }
     }
 
@@ -207,8 +212,10 @@ impl Recovery {
     #[inline]
     pub fn on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> Finding {
         if view.digest.acked > 0 {
-            self.limited_sent = 0;
+            let rack = self.params.detection == Detection::Rack;
+            self.limited_sent = if rack { self.limited_sent.min(board.sacked()) } else { 0 };
         }
+        let marked = board.marked();
         let mut finding = Finding::default();
         if self.frto.is_active() && self.frto.on_ack(board, view) {
             finding.undo = true;
@@ -225,6 +232,7 @@ impl Recovery {
             Detection::Sack => self.sack_on_ack(board, view, &mut finding),
             Detection::Rack => self.rack_on_ack(board, view, &mut finding),
         }
+        finding.lost_more = board.marked() > marked;
         finding
     }
 
@@ -246,7 +254,7 @@ impl Recovery {
     }
 
     /// Begins fast recovery: segment 0 is the first hole.
-    fn begin_fast(&mut self, board: &mut Scoreboard, mss: u64, finding: &mut Finding) {
+    fn begin_fast(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
         let lost_before = board.lost();
         board.mark_lost(0, false);
         self.force = Some(board.una());
@@ -255,7 +263,7 @@ impl Recovery {
         self.partial_seen = false;
         self.rescue = None;
         self.halving.begin(self.flight(board));
-        self.prr.begin(self.in_flight(board).max(mss));
+        self.prr.begin(recover_fs(board, view));
         finding.loss = Some(loss_of(board, LossCause::Fast, Size(board.lost() - lost_before)));
         finding.restart_timer = true;
     }
@@ -321,6 +329,12 @@ impl Recovery {
             None
         }
     }
+}
+
+/// RFC 9937's RecoverFS: what was outstanding before this acknowledgment, less what was SACKed before it.
+fn recover_fs(board: &Scoreboard, view: &AckView<'_>) -> u64 {
+    let before = board.sacked().saturating_sub(view.digest.newly_sacked);
+    (board.flight() - before + view.digest.acked).max(view.mss)
 }
 
 /// Describes the loss of the oldest segment.

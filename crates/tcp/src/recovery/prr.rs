@@ -17,9 +17,9 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    /// `inflight` is RecoverFS: what is in flight as recovery begins.
-    pub(super) const fn begin(&mut self, inflight: u64) {
-        *self = Self { recover_fs: inflight, delivered: 0, out: 0, window: inflight };
+    /// `recover_fs` is RecoverFS: what was in flight as recovery began.
+    pub(super) const fn begin(&mut self, recover_fs: u64) {
+        *self = Self { recover_fs, delivered: 0, out: 0, window: recover_fs };
     }
 
     /// One acknowledgment; `safe` when `una` advanced and nothing more was found lost.

@@ -158,7 +158,7 @@ impl Recovery {
         self.recover = board.next();
         self.rescue = None;
         self.halving.begin(self.flight(board));
-        self.prr.begin(board.pipe().max(view.mss));
+        self.prr.begin(super::recover_fs(board, view));
         finding.loss = Some(loss);
         finding.restart_timer = true;
     }

@@ -39,9 +39,8 @@ impl Recovery {
             Episode::Open | Episode::Ended => {
                 let first_lost = board.get(0).is_some_and(|s| s.end <= lost_below);
                 if (self.dup_acks >= DUP_THRESH || first_lost) && board.una() >= self.recover {
-                    self.begin_fast(board, view.mss, finding);
+                    self.begin_fast(board, view, finding);
                     mark_below(board, lost_below);
-                    self.prr.begin(board.pipe().max(view.mss));
                 }
             }
             Episode::Fast | Episode::Timeout => mark_below(board, lost_below),
