@@ -30,7 +30,7 @@ const CASES: [Case; 2] = [
     Case {
         name: "200 flows, 100 Mbit/s, 500 s",
         ns2: "flows 200 bw 100e6 buf 1000 wnd 1000 loss 1e-4 variant newreno dur 500 bare 1",
-        scenario: "bench/peer.toml",
+        scenario: "bench/many.toml",
         set: &[],
     },
 ];
@@ -46,8 +46,8 @@ pub(super) fn items(bench: &Bench) -> Result<Vec<Item>, String> {
         }
     };
     println!(
-        "{:<30} {:>10} {:>10} {:>7}  {:>22}",
-        "case", "ns-2", "bentpipe", "ratio", "goodput (ns-2, ours)"
+        "{:<30} {:>10} {:>10} {:>7}  {:>13}  {:>22}",
+        "case", "ns-2", "bentpipe", "ratio", "memory", "goodput"
     );
     let mut items = Vec::new();
     for case in &CASES {
