@@ -21,19 +21,26 @@ pub struct Errors {
 #[derive(Clone, Debug)]
 pub struct Channel {
     rate: Rate,
-    one_way: Duration,
-    framing: Size,
-    errors: Option<Errors>,
     /// Fraction of a nanosecond, in units of 1/rate ns, that the last packet left over: the long-run rate is exact.
     carry: u64,
+    one_way: Duration,
+    framing: Size,
+    /// Boxed: most links have none.
+    errors: Option<Box<ErrorState>>,
+}
+
+#[derive(Clone, Debug)]
+struct ErrorState {
+    errors: Errors,
     /// Packet error probability of the last size asked for.
     sep_cache: (u64, f64),
 }
 
 impl Channel {
     /// A channel that serialises IP bytes plus `framing` at `rate` and delivers `one_way` later.
-    pub const fn new(rate: Rate, one_way: Duration, framing: Size, errors: Option<Errors>) -> Self {
-        Self { rate, one_way, framing, errors, carry: 0, sep_cache: (0, 0.0) }
+    pub fn new(rate: Rate, one_way: Duration, framing: Size, errors: Option<Errors>) -> Self {
+        let errors = errors.map(|errors| Box::new(ErrorState { errors, sep_cache: (0, 0.0) }));
+        Self { rate, carry: 0, one_way, framing, errors }
     }
 
     /// One-way propagation delay.
@@ -58,19 +65,22 @@ impl Channel {
     /// Whether a packet of `size` bytes gets through, or why not.
     #[inline]
     pub fn fate(&mut self, cx: &mut Cx<'_>, size: Size) -> Option<DropCause> {
-        let errors = self.errors?;
+        let state = self.errors.as_mut()?;
+        let errors = state.errors;
         if !errors.loss.is_zero() && cx.rng(errors.rng).chance(errors.loss) {
             return Some(DropCause::PacketLoss);
         }
         if !errors.ber.is_zero() {
-            let p = self.packet_error(errors.ber, size + self.framing);
+            let p = state.packet_error(errors.ber, size + self.framing);
             if cx.rng(errors.rng).unit() < p {
                 return Some(DropCause::BitError);
             }
         }
         None
     }
+}
 
+impl ErrorState {
     fn packet_error(&mut self, ber: Probability, size: Size) -> f64 {
         if self.sep_cache.0 != size.0 {
             self.sep_cache = (size.0, segment_error(ber, size));

@@ -10,4 +10,4 @@ pub mod stats;
 pub use channel::{Channel, Errors};
 pub use link::Link;
 pub use queue::{Capacity, DropTail};
-pub use stats::LinkStats;
+pub use stats::{LinkStats, Served};

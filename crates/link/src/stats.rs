@@ -3,15 +3,27 @@
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Size};
 
-/// Counters of one direction of a link.
-#[derive(Clone, Debug)]
-pub struct LinkStats {
-    /// Packets that were serialised.
+/// What a link serialised.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// Packets.
     pub packets: u64,
     /// Their bytes.
     pub bytes: Size,
     /// Time spent serialising.
     pub busy: Duration,
+}
+
+impl Served {
+    /// Nothing.
+    pub const NONE: Self = Self { packets: 0, bytes: Size::ZERO, busy: Duration::ZERO };
+}
+
+/// Counters of one direction of a link.
+#[derive(Clone, Debug)]
+pub struct LinkStats {
+    /// What was serialised.
+    pub served: Served,
     /// Most packets that ever waited.
     pub queue_peak: u32,
     drops: [u64; DropCause::ALL.len()],
@@ -23,9 +35,7 @@ pub struct LinkStats {
 impl LinkStats {
     /// Nothing has happened yet.
     pub const EMPTY: Self = Self {
-        packets: 0,
-        bytes: Size::ZERO,
-        busy: Duration::ZERO,
+        served: Served::NONE,
         queue_peak: 0,
         drops: [0; DropCause::ALL.len()],
         queue_ns: 0,
@@ -34,7 +44,7 @@ impl LinkStats {
 
     /// Counts a drop.
     #[inline]
-    pub const fn drop(&mut self, cause: DropCause) {
+    pub const fn dropped(&mut self, cause: DropCause) {
         self.drops[cause as usize] += 1;
     }
 
@@ -59,6 +69,6 @@ impl LinkStats {
 
     /// Share of `time` spent serialising.
     pub fn utilisation(&self, time: Duration) -> f64 {
-        if time.is_zero() { 0.0 } else { self.busy.0 as f64 / time.0 as f64 }
+        if time.is_zero() { 0.0 } else { self.served.busy.0 as f64 / time.0 as f64 }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::app::{Reader, Writer};
 use bentpipe_base::trace::{DropCause, Event, Mask};
-use bentpipe_base::{Addr, Cx, Input, Instant, Node, Pkt, Port, RngSlot, Seq, Slot};
+use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, RngSlot, Seq, Slot};
 use bentpipe_tcp::{Chance, Config, Connection, JitterKind, Offer, Tuple, reset_for};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ struct Planned {
 #[derive(Debug)]
 pub struct Host {
     addr: Addr,
-    ends: Vec<Endpoint>,
+    ends: Ends,
     /// Connection by local and remote port and remote address.
     demux: BTreeMap<(u16, Addr, u16), u32>,
     listeners: BTreeMap<u16, Listener>,
@@ -54,6 +54,34 @@ pub struct Host {
     /// Packets under per-packet jitter, in the order and with the times of their release.
     held: VecDeque<(Instant, Pkt)>,
     refused: u64,
+}
+
+/// The ends of a host's connections. The first lies in place: most hosts have one, and a pointer less counts.
+#[derive(Debug)]
+struct Ends {
+    first: Option<Endpoint>,
+    more: Vec<Endpoint>,
+}
+
+impl Ends {
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+    #[inline]
+    fn get(&self, i: usize) -> Option<&Endpoint> {
+        if i == 0 { self.first.as_ref() } else { self.more.get(i - 1) }
+    }
+    #[inline]
+    fn get_mut(&mut self, i: usize) -> Option<&mut Endpoint> {
+        if i == 0 { self.first.as_mut() } else { self.more.get_mut(i - 1) }
+    }
+    fn push(&mut self, end: Endpoint) {
+        if self.first.is_none() {
+            self.first = Some(end);
+        } else {
+            self.more.push(end);
+        }
+    }
 }
 
 /// Slots at and above this start planned connections; those below belong to connections.
@@ -66,7 +94,7 @@ impl Host {
     pub const fn new(addr: Addr, isn: RngSlot, jitter: Option<RngSlot>) -> Self {
         Self {
             addr,
-            ends: Vec::new(),
+            ends: Ends { first: None, more: Vec::new() },
             demux: BTreeMap::new(),
             listeners: BTreeMap::new(),
             planned: Vec::new(),
@@ -97,7 +125,7 @@ impl Host {
     /// The connection between local port `port` and `to`.
     pub fn connection(&self, port: u16, to: (Addr, u16)) -> Option<&Connection> {
         let i = self.demux.get(&(port, to.0, to.1))?;
-        Some(&self.ends[*i as usize].conn)
+        self.ends.get(*i as usize).map(|e| &e.conn)
     }
 
     /// Segments for which there was neither connection nor listener.
@@ -120,7 +148,9 @@ impl Host {
     fn packet(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         match self.find(&packet) {
             Some(i) => {
-                self.ends[i].conn.segment(cx, &packet);
+                if let Some(end) = self.ends.get_mut(i) {
+                    end.conn.segment(cx, &packet);
+                }
                 cx.recycle(packet);
                 self.run(cx, i);
             }
@@ -131,7 +161,9 @@ impl Host {
     #[inline]
     fn find(&self, packet: &Pkt) -> Option<usize> {
         // most hosts have one connection
-        if let [only] = self.ends.as_slice() {
+        if let Some(only) = &self.ends.first
+            && self.ends.more.is_empty()
+        {
             let t = only.conn.tuple();
             if t.local.1 == packet.dport && t.remote == (packet.src, packet.sport) {
                 return Some(0);
@@ -163,33 +195,21 @@ impl Host {
 
     /// Lets the applications act, sends what may be sent, and arms the next wake-up.
     fn run(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let end = &mut self.ends[i];
+        let Some(end) = self.ends.get_mut(i) else { return };
         let read_at = end.reader.run(cx.now, &mut end.conn);
         let write_at = end.writer.run(cx.now, &mut end.conn);
         end.app_at = read_at.min(write_at);
-        while let Some(packet) = self.ends[i].conn.transmit(cx) {
-            self.emit(cx, i, packet);
+        let jitter = end.conn.config().jitter.filter(|j| j.kind == JitterKind::Packet);
+        while let Some(packet) = end.conn.transmit(cx) {
+            match jitter.zip(self.jitter) {
+                Some((jitter, rng)) => hold(&mut self.held, cx, jitter.max, rng, packet),
+                None => cx.send(Port(0), packet),
+            }
         }
-        let end = &mut self.ends[i];
         let deadline = end.conn.deadline().min(end.app_at);
         if deadline < end.armed {
             end.armed = deadline;
             cx.wake(Slot(i as u32), deadline);
-        }
-    }
-
-    /// Sends a packet, after its own delay where the host jitters packets one by one.
-    #[inline]
-    fn emit(&mut self, cx: &mut Cx<'_>, i: usize, packet: Pkt) {
-        let jitter = self.ends[i].conn.config().jitter.filter(|j| j.kind == JitterKind::Packet);
-        if let (Some(jitter), Some(rng)) = (jitter, self.jitter) {
-            let delay = cx.rng(rng).up_to(jitter.max);
-            let last = self.held.back().map_or(Instant::ZERO, |(at, _)| *at);
-            let release = last.max(cx.now + delay);
-            self.held.push_back((release, packet));
-            cx.wake(HELD, release);
-        } else {
-            cx.send(Port(0), packet);
         }
     }
 
@@ -248,4 +268,13 @@ impl Node for Host {
             Input::Timer(slot) => self.timer(cx, slot),
         }
     }
+}
+
+/// Per-packet jitter: each packet is held for a random time of its own, order kept.
+fn hold(held: &mut VecDeque<(Instant, Pkt)>, cx: &mut Cx<'_>, max: Duration, rng: RngSlot, packet: Pkt) {
+    let delay = cx.rng(rng).up_to(max);
+    let last = held.back().map_or(Instant::ZERO, |(at, _)| *at);
+    let release = last.max(cx.now + delay);
+    held.push_back((release, packet));
+    cx.wake(HELD, release);
 }

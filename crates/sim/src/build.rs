@@ -6,6 +6,7 @@ use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
 use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
 use bentpipe_nodes::{Host, Listener, Reader, Writer};
 use bentpipe_scenario as spec;
+use bentpipe_tcp::Config;
 use std::sync::Arc;
 
 /// First port of listeners; flow `i` uses this plus `i`, modulo what a port can hold.
@@ -74,7 +75,7 @@ fn add_links(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId]) 
             (&link.reverse_name, &link.backward, link.b, link.a),
         ] {
             let node = direction(sim, name, spec);
-            let id = sim.add(AnyNode::Link(Box::new(node)));
+            let id = sim.add(AnyNode::Link(node));
             let port = sim.wire(nodes[a], id);
             sim.wire(id, nodes[b]);
             ports[a].push(Hop { to: b, link: i, port, bps: spec.rate.bps() });
@@ -113,6 +114,7 @@ fn add_flows(
     table: &RouteTable<'_>,
 ) -> Vec<FlowEnds> {
     let mut ends = Vec::with_capacity(scenario.flows.len());
+    let mut configs = Configs::default();
     for (i, flow) in scenario.flows.iter().enumerate() {
         // ports only tell flows of the same pair of hosts apart
         let server = (SERVER_PORT + i as u32 % 5000) as u16;
@@ -121,14 +123,14 @@ fn add_flows(
         let (from, to) = (Addr(flow.from as u32), Addr(flow.to as u32));
         if let Some((host, _)) = sim.host(nodes[flow.to]) {
             let listener = Listener {
-                config: Arc::new(flow.receiver.clone()),
+                config: configs.share(&flow.receiver),
                 writer: Writer::Silent,
                 reader: reader(&flow.reader),
             };
             host.listen(server, listener);
         }
         if let Some((host, mut cx)) = sim.host(nodes[flow.from]) {
-            let config = Arc::new(flow.sender.clone());
+            let config = configs.share(&flow.sender);
             host.connect_at(&mut cx, start, client, (to, server), config, writer(&flow.app));
         }
         let path_bps = table.lowest_rate(flow.from, flow.to);
@@ -136,6 +138,21 @@ fn add_flows(
         ends.push(FlowEnds { from, to, start, path_bps });
     }
     ends
+}
+
+/// Flows that are configured alike share one configuration: less memory to walk through.
+#[derive(Default)]
+struct Configs(Vec<Arc<Config>>);
+
+impl Configs {
+    fn share(&mut self, config: &Config) -> Arc<Config> {
+        // flows of one group follow each other, so the last ones are the likely ones
+        if let Some(same) = self.0.iter().rev().take(4).find(|c| ***c == *config) {
+            return Arc::clone(same);
+        }
+        self.0.push(Arc::new(config.clone()));
+        Arc::clone(&self.0[self.0.len() - 1])
+    }
 }
 
 fn start_of(seed: u64, flow: &spec::FlowSpec) -> Instant {

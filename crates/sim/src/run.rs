@@ -179,7 +179,7 @@ fn link_reports(net: &mut Network) -> Vec<LinkReport> {
         reports.push(LinkReport {
             name,
             utilisation: s.utilisation(run),
-            packets: s.packets,
+            packets: s.served.packets,
             drops: s.drops().map(|(cause, n)| (cause.key().to_string(), Value::from(n))).collect::<Map<_, _>>(),
             queue_packets: QueueReport { mean: s.queue_mean(run), peak: s.queue_peak },
         });

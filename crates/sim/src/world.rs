@@ -3,14 +3,16 @@
 use bentpipe_base::{Cx, Input, Instant, Node, NodeId, Port, World};
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
+use std::collections::BTreeMap;
 
-/// The built-in nodes. An enum, so that a call costs a branch and not a pointer.
+/// The built-in nodes. An enum, so that a call costs a branch and not a pointer. Links are by far the most visited,
+/// so they lie here in place; the others are boxed.
 #[derive(Debug)]
 pub enum AnyNode {
     /// Ends of connections.
     Host(Box<Host>),
     /// One direction of a link.
-    Link(Box<Link>),
+    Link(Link),
     /// Forwards.
     Router(Box<Router>),
 }
@@ -26,6 +28,37 @@ impl AnyNode {
     }
 }
 
+/// Where ports lead. Most nodes have one port: those fit in a few bytes each.
+#[derive(Debug, Default)]
+struct Wires {
+    /// Where port 0 of each node leads.
+    one: Vec<Option<NodeId>>,
+    /// Where the further ports of nodes lead, for the few nodes that have any.
+    more: BTreeMap<NodeId, Vec<NodeId>>,
+}
+
+impl Wires {
+    fn add(&mut self, from: NodeId, to: NodeId) -> Port {
+        let first = &mut self.one[from.0 as usize];
+        if first.is_none() {
+            *first = Some(to);
+            return Port(0);
+        }
+        let more = self.more.entry(from).or_default();
+        more.push(to);
+        Port(more.len() as u32)
+    }
+
+    #[inline]
+    fn end(&self, from: NodeId, port: Port) -> NodeId {
+        let end = match port.0.checked_sub(1) {
+            None => self.one[from.0 as usize],
+            Some(i) => self.more.get(&from).and_then(|m| m.get(i as usize)).copied(),
+        };
+        end.expect("a node sends only out of ports that were wired")
+    }
+}
+
 /// A network in simulated time.
 #[derive(Debug)]
 pub struct Simulation {
@@ -33,29 +66,26 @@ pub struct Simulation {
     pub world: World,
     now: Instant,
     nodes: Vec<AnyNode>,
-    /// Where each node's ports lead: node and its input port.
-    wires: Vec<Vec<(NodeId, Port)>>,
+    wires: Wires,
     events: u64,
 }
 
 impl Simulation {
     /// An empty network.
     pub fn new(seed: u64) -> Self {
-        Self { world: World::new(seed), now: Instant::ZERO, nodes: Vec::new(), wires: Vec::new(), events: 0 }
+        Self { world: World::new(seed), now: Instant::ZERO, nodes: Vec::new(), wires: Wires::default(), events: 0 }
     }
 
     /// Adds a node.
     pub fn add(&mut self, node: AnyNode) -> NodeId {
         self.nodes.push(node);
-        self.wires.push(Vec::new());
+        self.wires.one.push(None);
         NodeId((self.nodes.len() - 1) as u32)
     }
 
     /// Plugs the next free port of `from` into `to`; returns the port of `from`.
     pub fn wire(&mut self, from: NodeId, to: NodeId) -> Port {
-        let wires = &mut self.wires[from.0 as usize];
-        wires.push((to, Port(0)));
-        Port((wires.len() - 1) as u32)
+        self.wires.add(from, to)
     }
 
     /// The present time.
@@ -104,10 +134,9 @@ impl Simulation {
             self.events += 1;
             self.nodes[wake.node.0 as usize].handle(&mut self.world.cx(wake.at, wake.node), Input::Timer(wake.slot));
             while let Some((from, port, packet)) = self.world.outbox.pop_front() {
-                let (to, at_port) = self.wires[from.0 as usize][port.0 as usize];
+                let to = self.wires.end(from, port);
                 self.events += 1;
-                self.nodes[to.0 as usize]
-                    .handle(&mut self.world.cx(wake.at, to), Input::Packet(at_port, packet));
+                self.nodes[to.0 as usize].handle(&mut self.world.cx(wake.at, to), Input::Packet(Port(0), packet));
             }
             if stop(self) {
                 return;

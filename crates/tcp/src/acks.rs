@@ -38,6 +38,9 @@ impl Connection {
             return true; // an old one: its text may still count, its acknowledgment and window do not
         }
         let window_changed = self.update_window(segment, at, ack);
+        if self.board.is_empty() && ack == self.board.una() && !self.closing {
+            return true; // nothing is outstanding: the everyday case of a pure receiver
+        }
         self.take_ack(cx, segment, ack, window_changed);
         self.closing_states(cx);
         true

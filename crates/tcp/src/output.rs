@@ -43,7 +43,10 @@ impl Connection {
             State::SynSent | State::SynReceived => return self.transmit_syn(cx),
             _ => {}
         }
-        if self.state.may_send() || !self.board.is_empty() {
+        if self.board.is_empty() && self.board.next() >= self.written && !self.closing {
+            // the everyday case of a pure receiver
+            self.limits.set(cx.now, self.idle_limit());
+        } else if self.state.may_send() || !self.board.is_empty() {
             if let Some(packet) = self.transmit_probe(cx) {
                 return Some(packet);
             }
