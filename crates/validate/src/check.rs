@@ -5,8 +5,10 @@ use crate::job::{Job, Observed, run_all};
 use crate::stats;
 use std::collections::BTreeMap;
 
-/// A false alarm of a share of lost packets: one in this many.
+/// Share of false alarms when losses are counted.
 const BINOMIAL_ALPHA: f64 = 1e-4;
+/// Counting losses among fewer packets proves nothing.
+const FEWEST_PACKETS: u64 = 100_000;
 
 /// What is read off a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +101,8 @@ pub struct Judged {
     pub half_width: Option<f64>,
     /// Lowest and highest mean that agrees.
     pub bounds: Option<(f64, f64)>,
+    /// Packets looked at, where losses are counted.
+    pub packets: Option<u64>,
     /// How it came out.
     pub verdict: Verdict,
 }
@@ -155,12 +159,14 @@ impl Check {
         let values = self.quantity.values(runs);
         let mean = stats::mean(&values);
         let bounds = self.bounds(runs);
+        let packets = (self.tolerance == Tolerance::Binomial).then(|| packets(runs));
         let verdict = match bounds {
             None => Verdict::Unjudged,
+            Some(_) if packets.is_some_and(|n| n < FEWEST_PACKETS) => Verdict::Misses,
             Some((low, high)) if low <= mean && mean <= high => Verdict::Agrees,
             Some(_) => Verdict::Misses, // also what is not a number
         };
-        Judged { check: self.clone(), mean, half_width: stats::half_width(&values), bounds, verdict }
+        Judged { check: self.clone(), mean, half_width: stats::half_width(&values), bounds, packets, verdict }
     }
 
     fn bounds(&self, runs: &[Observed]) -> Option<(f64, f64)> {
@@ -170,7 +176,7 @@ impl Check {
             Tolerance::Absolute(amount) => Some((expected - amount, expected + amount)),
             Tolerance::Between(low, high) => Some((low, high)),
             Tolerance::Binomial => {
-                let n: u64 = runs.iter().map(|r| r.packets).sum();
+                let n = packets(runs);
                 let (low, high) = stats::binomial_bounds(n, expected, BINOMIAL_ALPHA);
                 Some((low as f64 / n as f64, high as f64 / n as f64))
             }
@@ -179,12 +185,15 @@ impl Check {
     }
 }
 
+fn packets(runs: &[Observed]) -> u64 {
+    runs.iter().map(|r| r.packets).sum()
+}
+
 impl Quantity {
     /// One value for each run, or one for all where they are pooled.
     fn values(self, runs: &[Observed]) -> Vec<f64> {
         let pooled = |count: fn(&Observed) -> u64| {
-            let sum = |f: fn(&Observed) -> u64| runs.iter().map(f).sum::<u64>() as f64;
-            vec![sum(count) / sum(|r| r.packets)]
+            vec![runs.iter().map(count).sum::<u64>() as f64 / packets(runs) as f64]
         };
         match self {
             Self::Goodput => runs.iter().map(|r| r.goodput).collect(),
@@ -243,6 +252,8 @@ mod tests {
         assert!((judged.mean - 0.01025).abs() < 1e-12 && judged.verdict == Verdict::Agrees);
         let judged = check(Quantity::LostShare, 0.011, Tolerance::Binomial).judge(&runs);
         assert_eq!(judged.verdict, Verdict::Misses);
+        let judged = check(Quantity::LostShare, 0.01, Tolerance::Binomial).judge(&[run(99_999, 1000)]);
+        assert_eq!(judged.verdict, Verdict::Misses, "too few packets");
         let run = |busy_s, simulated_s| Observed { busy_s, simulated_s, ..Observed::default() };
         let judged = check(Quantity::Busy, 1.0, Tolerance::Absolute(1e-4))
             .judge(&[run(90.0, 100.0), run(490.0, 500.0)]);

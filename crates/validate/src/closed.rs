@@ -137,7 +137,7 @@ fn ceiling(tcp: &str, flows: &str, loss: &str) -> Check {
 fn packet_loss(loss: &str) -> Check {
     let jobs = sharing("newreno", loss, "20").seeds(5);
     let share = number(loss);
-    check(Group::PacketLoss, &["of 1040 B", loss], Quantity::LostShare, jobs, share, Tolerance::Binomial)
+    check(Group::PacketLoss, &["1040 B", loss], Quantity::LostShare, jobs, share, Tolerance::Binomial)
 }
 
 fn bit_errors(segment: &str, ber: &str, flows: &str) -> Check {

@@ -1,6 +1,6 @@
 //! The pictures of the page.
 
-use crate::check::Judged;
+use crate::check::{Judged, Tolerance};
 use crate::group::Group;
 use crate::svg::{Axis, Mark, Plot};
 
@@ -46,30 +46,61 @@ fn sharing(judged: &[Judged]) -> String {
     let law: Vec<(f64, f64)> =
         sweep.iter().filter(|p| mathis(**p) < MOST).map(|p| (*p, mathis(*p))).collect();
     plot.curve(Mark::Line, GREY, &law);
-    let series = [
-        (Group::Jitter, "newreno", BLUE, "NewReno, jitter"),
-        (Group::Sharing, "vegas", GREEN, "Vegas"),
-        (Group::Cubic, "beta 0.8, no HyStart", ORANGE, "CUBIC, beta 0.8"),
-    ];
-    plot.explain(Mark::Dot, GREY, "bentpipe, 95 %");
-    plot.explain(Mark::Ring, GREY, "ns-2, 95 %");
-    for (group, variant, colour, name) in series {
-        plot.explain(Mark::Dot, colour, name);
-        for j in judged.iter().filter(|j| j.check.group == group && j.check.labels[0] == variant) {
-            let loss = j.check.labels[1].parse().unwrap_or(f64::NAN);
-            let expected = j.check.expected;
-            plot.point(
-                Mark::Ring,
-                colour,
-                (loss, expected.value / 1e3),
-                expected.half_width.map(|h| h / 1e3),
-            );
-            plot.point(Mark::Dot, colour, (loss, j.mean / 1e3), j.half_width.map(|h| h / 1e3));
-        }
+    plot.explain(Mark::Dot, GREY, "bentpipe");
+    plot.explain(Mark::Ring, GREY, "ns-2, and its 95 %");
+    plot.explain(Mark::Bar, GREY, "range allowed");
+    for series in &SERIES {
+        draw(&mut plot, series, judged);
     }
     plot.explain(Mark::Dashes, GREY, "C (1 − p)");
-    plot.explain(Mark::Line, GREY, "20 · 1.22 MSS / (RTT √p)");
+    plot.explain(Mark::Line, GREY, "20 × 1.22 MSS / (RTT √p)");
     plot.finish()
+}
+
+/// One set of points of the first picture.
+struct Series {
+    group: Group,
+    /// The first label of its checks.
+    variant: &'static str,
+    name: &'static str,
+    colour: &'static str,
+    /// Moves points aside by this factor, so that they do not hide each other.
+    aside: f64,
+}
+
+const SERIES: [Series; 4] = [
+    Series { group: Group::Jitter, variant: "newreno", name: "NewReno, jitter", colour: BLUE, aside: 1.0 },
+    Series { group: Group::Sharing, variant: "vegas", name: "Vegas", colour: GREEN, aside: 0.8 },
+    Series {
+        group: Group::Cubic,
+        variant: "beta 0.8, no HyStart",
+        name: "CUBIC, beta 0.8",
+        colour: ORANGE,
+        aside: 1.0,
+    },
+    Series {
+        group: Group::Cubic,
+        variant: "beta 0.7, HyStart++",
+        name: "CUBIC, RFC 9438",
+        colour: PURPLE,
+        aside: 1.25,
+    },
+];
+
+fn draw(plot: &mut Plot, series: &Series, judged: &[Judged]) {
+    let colour = series.colour;
+    plot.explain(Mark::Dot, colour, series.name);
+    for j in judged.iter().filter(|j| j.check.group == series.group && j.check.labels[0] == series.variant) {
+        let loss = series.aside * j.check.labels[1].parse().unwrap_or(f64::NAN);
+        let expected = j.check.expected;
+        if let Tolerance::Between(low, high) = j.check.tolerance {
+            plot.bar(colour, loss, low / 1e3, high / 1e3);
+        } else if let Some(h) = expected.half_width {
+            plot.point(Mark::Ring, colour, (loss, expected.value / 1e3));
+            plot.bar(colour, loss, (expected.value - h) / 1e3, (expected.value + h) / 1e3);
+        }
+        plot.point(Mark::Dot, colour, (loss, j.mean / 1e3));
+    }
 }
 
 /// Completion time of transfers over size.
@@ -92,18 +123,21 @@ fn transfers(judged: &[Judged]) -> String {
     for (iw, colour) in [("1", BLUE), ("2", ORANGE), ("4", GREEN), ("10", PURPLE)] {
         plot.explain(Mark::Line, colour, &format!("formula, IW {iw}"));
         let window = iw.parse().unwrap_or(f64::NAN);
-        let line: Vec<(f64, f64)> =
-            (1..=200).map(|n| (f64::from(n), crate::closed::slow_start_time(f64::from(n), window))).collect();
+        // a last segment that is not full takes nearly the time of a full one
+        let step = |n: u32| {
+            let seconds = crate::closed::slow_start_time(f64::from(n), window);
+            [(f64::from(n - 1).max(0.8), seconds), (f64::from(n), seconds)]
+        };
+        let line: Vec<(f64, f64)> = (1..=200).flat_map(step).collect();
         plot.curve(Mark::Line, colour, &line);
         for j in judged.iter().filter(|j| j.check.labels.get(1).is_some_and(|l| l == iw)) {
             let size = |text: &str| text.trim_end_matches(" kB").parse().unwrap_or(f64::NAN);
             match j.check.group {
                 Group::SlowStart => {
-                    plot.point(Mark::Dot, colour, (size(&j.check.labels[0]), j.mean), None);
+                    plot.point(Mark::Dot, colour, (size(&j.check.labels[0]), j.mean));
                 }
                 Group::Transfers => {
-                    let bytes: f64 = j.check.labels[0].trim_end_matches(" B").parse().unwrap_or(f64::NAN);
-                    plot.point(Mark::Ring, colour, (bytes / 1e3, j.check.expected.value), None);
+                    plot.point(Mark::Ring, colour, (size(&j.check.labels[0]), j.check.expected.value));
                 }
                 _ => {}
             }

@@ -144,7 +144,7 @@ fn observe(report: &Report) -> Observed {
         ..Observed::default()
     };
     if let Some(link) = report.links.iter().find(|l| l.name == "bottleneck") {
-        let drops = |cause: &str| link.drops.get(cause).and_then(|n| n.as_u64()).unwrap_or(0);
+        let drops = |cause: &str| link.drops.get(cause).and_then(serde_json::Value::as_u64).unwrap_or(0);
         seen.busy_s = link.utilisation * report.simulated_s;
         seen.packets = link.packets;
         seen.lost = drops("packet_loss");

@@ -73,12 +73,13 @@ fn result(judged: &[Judged]) -> String {
 
 fn misses(out: &mut String, judged: &[Judged]) {
     for j in judged.iter().filter(|j| j.verdict == Verdict::Misses) {
+        let (got, unit, expected) =
+            (value(j, j.mean), unit(j.check.quantity), value(j, j.check.expected.value));
+        let name = j.name();
         let _ = writeln!(
             out,
-            "\n**Missed:** {}: {} {}, {} allowed.",
-            j.name(),
-            value(j, j.mean),
-            unit(j.check.quantity),
+            "\n**Missed:** {name}: {got} {unit}, {} from {expected}; allowed {}.",
+            deviation(j),
             allowed(j)
         );
     }
@@ -93,7 +94,8 @@ fn table(out: &mut String, group: Group, judged: &[Judged]) {
     let mut heads: Vec<String> = group.columns().iter().map(|c| (*c).to_owned()).collect();
     let lead = heads.len();
     let in_unit = |name: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
-    heads.push("runs".into());
+    let counts = first.packets.is_some();
+    heads.push(if counts { "packets" } else { "runs" }.into());
     heads.push(in_unit("bentpipe"));
     heads.push(in_unit(group.expected()));
     if with_other {
@@ -116,10 +118,12 @@ fn line(out: &mut String, cells: &[String]) {
 
 fn cells(j: &Judged, with_other: bool) -> Vec<String> {
     let mut cells = j.check.labels.clone();
-    cells.push(j.check.jobs.len().to_string());
-    if j.check.quantity == Quantity::Busy {
-        cells[j.check.labels.len()] = (j.check.jobs.len() / 2).to_string();
-    }
+    let jobs = j.check.jobs.len();
+    cells.push(match (j.packets, j.check.quantity) {
+        (Some(n), _) => n.to_string(),
+        (None, Quantity::Busy) => (jobs / 2).to_string(),
+        _ => jobs.to_string(),
+    });
     cells.push(with_half_width(j, j.mean, j.half_width));
     cells.push(with_half_width(j, j.check.expected.value, j.check.expected.half_width));
     if with_other {
@@ -180,6 +184,16 @@ fn with_half_width(j: &Judged, v: f64, half_width: Option<f64>) -> String {
 }
 
 fn deviation(j: &Judged) -> String {
+    let text = signed(j);
+    // not "-0.00"
+    if text.starts_with('-') && !text.contains(|c| ('1'..='9').contains(&c)) {
+        text.replacen('-', "+", 1)
+    } else {
+        text
+    }
+}
+
+fn signed(j: &Judged) -> String {
     match (j.check.quantity, j.check.tolerance) {
         (Quantity::Completion, _) => format!("{:+.3} ms", j.deviation() * 1e3),
         (Quantity::QueuePeak, _) => format!("{:+.0}", j.deviation()),
@@ -261,6 +275,7 @@ mod tests {
             mean,
             half_width: Some(1500.0),
             bounds: Some((395_232.4, 445_687.6)),
+            packets: None,
             verdict,
         }
     }
@@ -275,7 +290,7 @@ mod tests {
         );
         assert!(
             page.contains(
-                "**Missed:** Random loss, with sender jitter: sack, 0.01: 380.00 kB/s, ±6 % allowed."
+                "**Missed:** Random loss, with sender jitter: sack, 0.01: 380.00 kB/s, -9.62 % from 420.46; allowed ±6 %."
             )
         );
         assert!(

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 74.0;
-const RIGHT: f64 = 200.0;
+const RIGHT: f64 = 216.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 58.0;
 
@@ -45,6 +45,8 @@ pub(crate) enum Mark {
     Line,
     /// A broken line.
     Dashes,
+    /// An upright bar with ends.
+    Bar,
 }
 
 /// A plot in the making.
@@ -114,17 +116,23 @@ impl Plot {
         );
     }
 
-    /// A point, with an error bar where its half-width is known.
-    pub(crate) fn point(&mut self, mark: Mark, colour: &str, at: (f64, f64), half_width: Option<f64>) {
+    /// A point.
+    pub(crate) fn point(&mut self, mark: Mark, colour: &str, at: (f64, f64)) {
         let (x, y) = (self.at_x(at.0), self.at_y(at.1));
-        if let Some(h) = half_width {
-            let (low, high) = (self.at_y(at.1 - h), self.at_y(at.1 + h));
-            self.segment((x, low), (x, high), colour, "stroke-width='1.4'");
-            for end in [low, high] {
-                self.segment((x - 9.0, end), (x + 9.0, end), colour, "stroke-width='1.4'");
-            }
-        }
         self.symbol(mark, colour, x, y);
+    }
+
+    /// A bar from `low` to `high`.
+    pub(crate) fn bar(&mut self, colour: &str, x: f64, low: f64, high: f64) {
+        let (x, low, high) = (self.at_x(x), self.at_y(low), self.at_y(high));
+        self.ends(colour, x, low, high);
+    }
+
+    fn ends(&mut self, colour: &str, x: f64, low: f64, high: f64) {
+        self.segment((x, low), (x, high), colour, "stroke-width='1.4'");
+        for end in [low, high] {
+            self.segment((x - 8.0, end), (x + 8.0, end), colour, "stroke-width='1.4'");
+        }
     }
 
     fn symbol(&mut self, mark: Mark, colour: &str, x: f64, y: f64) {
@@ -147,6 +155,7 @@ impl Plot {
             let y = TOP + 10.0 + 22.0 * i as f64;
             match mark {
                 Mark::Dot | Mark::Ring => self.symbol(mark, colour, x + 11.0, y),
+                Mark::Bar => self.ends(colour, x + 11.0, y - 7.0, y + 7.0),
                 Mark::Line => self.segment((x, y), (x + 22.0, y), colour, "stroke-width='1.6'"),
                 Mark::Dashes => {
                     self.segment((x, y), (x + 22.0, y), colour, "stroke-width='1.6' stroke-dasharray='6 4'");
@@ -171,11 +180,12 @@ mod tests {
     fn marks_stand_where_they_belong() {
         let axis = |log, range| Axis { label: "a<b", range, log, ticks: vec![(10.0, "10".into())] };
         let mut plot = Plot::new("t", axis(true, (1.0, 100.0)), axis(false, (0.0, 20.0)));
-        plot.point(Mark::Dot, "red", (10.0, 10.0), Some(1.0));
+        plot.point(Mark::Dot, "red", (10.0, 10.0));
+        plot.bar("red", 10.0, 9.0, 11.0);
         plot.curve(Mark::Dashes, "blue", &[(1.0, 0.0), (100.0, 20.0)]);
         plot.explain(Mark::Line, "blue", "line");
         let svg = plot.finish();
-        assert!(svg.contains("<circle cx='317.0' cy='213.0' r='3.2' fill='red'/>"), "{svg}");
-        assert!(svg.contains("points='74.0,382.0 560.0,44.0'") && svg.contains("a&lt;b"), "{svg}");
+        assert!(svg.contains("<circle cx='309.0' cy='213.0' r='3.2' fill='red'/>"), "{svg}");
+        assert!(svg.contains("points='74.0,382.0 544.0,44.0'") && svg.contains("a&lt;b"), "{svg}");
     }
 }
