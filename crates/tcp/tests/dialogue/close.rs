@@ -39,11 +39,12 @@ fn after_their_fin_we_go_on() {
 #[test]
 fn the_fin_follows_the_last_byte() {
     let mut d = Dialogue::established(Config { initial_window: 1, ..plain() });
-    d.write(1500).close().sends(Want { flags: Some(Flags(0)), ..data(1, 1000) }).silent();
-    d.gets(Seg { ack: Some(1001), ..ACK }).sends(Want { flags: Some(Flags::FIN), ..data(1001, 500) }).silent();
-    d.gets(Seg { ack: Some(1501), ..ACK }).silent();
+    d.write(2500).close().sends(Want { flags: Some(Flags(0)), ..data(1, 1000) }).silent();
+    d.gets(Seg { ack: Some(1001), ..ACK }).sends(Want { flags: Some(Flags(0)), ..data(1001, 1000) });
+    d.sends(Want { flags: Some(Flags::FIN), ..data(2001, 500) }).silent();
+    d.gets(Seg { ack: Some(2501), ..ACK }).silent();
     assert_eq!(d.conn.state(), State::FinWait1, "the FIN itself is not acknowledged");
-    d.gets(Seg { ack: Some(1502), ..ACK }).silent();
+    d.gets(Seg { ack: Some(2502), ..ACK }).silent();
     assert_eq!(d.conn.state(), State::FinWait2);
 }
 

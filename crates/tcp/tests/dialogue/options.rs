@@ -70,7 +70,7 @@ fn the_syn_ack_carries_only_what_was_offered() {
         let mut d = Dialogue::accept(modern(), Seg { scale, sack_ok, ts, ..SYN });
         let (_, p) = d.take();
         assert_eq!((p.tcp.mss, p.tcp.window_scale), (Some(1000), on(0).then_some(3)));
-        assert_eq!(p.tcp.sack_permitted, on(1));
+        assert_eq!((p.tcp.sack_permitted, p.tcp.window), (on(1), 65_535));
         assert_eq!(p.tcp.timestamps, on(2).then_some(Timestamps { value: 0, echo: 50 }));
     }
 }
@@ -104,6 +104,7 @@ fn windows_are_scaled_when_both_offer() {
         d.sends(data(1 + i * 1000, 1000));
     }
     d.silent(); // 1000 << 2
+    d.gets(Seg { len: 800, ack: Some(6001), ..ACK }).sends(Want { ack: Some(801), win: Some(65_435), ..Want::default() });
 }
 
 /// RFC 7323, section 2.2: one offer alone scales nothing, in neither direction.

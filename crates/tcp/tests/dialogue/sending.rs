@@ -71,11 +71,13 @@ fn sack_blocks_take_room_from_data() {
     let mut d = Dialogue::established(config);
     d.gets(Seg { seq: 1001, len: 1000, ..ACK }).take();
     d.gets(Seg { seq: 3001, len: 1000, ..ACK }).take();
-    d.write(3000);
-    for _ in 0..3 {
-        let (_, p) = d.take();
-        let blocks = p.tcp.sack.as_slice().len() as u32;
-        let option = if blocks == 0 { 0 } else { 4 + 8 * blocks };
-        assert!(p.body.len + option <= 1000, "{p:?}");
+    d.write(2940);
+    for at in [100, 100, 100, 1100] {
+        let (sent_at, p) = d.at(at).take();
+        if at == 1100 {
+            crate::script::check(&p, &Want { sack: Some(&[(3001, 4001), (1001, 2001)]), ..data(1, 980) });
+        }
+        assert_eq!(sent_at, at);
+        assert_eq!((p.tcp.sack.as_slice().len(), p.body.len), (2, 1000 - 4 - 2 * 8));
     }
 }
