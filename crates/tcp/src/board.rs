@@ -61,6 +61,8 @@ pub struct Scoreboard {
     sacked: u64,
     lost: u64,
     resent: u64,
+    /// Bytes resent although not believed lost: they are in the network twice.
+    twice: u64,
     /// Bytes ever marked lost; it only grows.
     marked: u64,
     /// Index at which the search for the next segment to resend begins.
@@ -87,7 +89,7 @@ impl Scoreboard {
     #[inline]
     pub fn pipe(&self) -> u64 {
         let left = self.sacked + self.lost;
-        let pipe = self.flight() + self.resent;
+        let pipe = self.flight() + self.resent + self.twice;
         assert!(pipe >= left, "pipe is never negative");
         pipe - left
     }
@@ -162,9 +164,9 @@ impl Scoreboard {
         seg.sent_at = now;
         seg.snapshot = snapshot;
         seg.resends = seg.resends.saturating_add(1);
-        if seg.lost && !seg.resent {
+        if !seg.resent {
             seg.resent = true;
-            self.resent += len;
+            *(if seg.lost { &mut self.resent } else { &mut self.twice }) += len;
         }
     }
 
@@ -187,11 +189,11 @@ impl Scoreboard {
                 digest.delivered += len;
                 rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
             }
+            if seg.resent {
+                *(if seg.lost { &mut self.resent } else { &mut self.twice }) -= len;
+            }
             if seg.lost {
                 self.lost -= len;
-                if seg.resent {
-                    self.resent -= len;
-                }
             }
             self.una = end;
             if !whole {
@@ -236,14 +238,14 @@ impl Scoreboard {
             rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
             seg.sacked = true;
             self.sacked += len;
+            if seg.resent {
+                *(if seg.lost { &mut self.resent } else { &mut self.twice }) -= len;
+            }
             if seg.lost {
                 self.lost -= len;
-                if seg.resent {
-                    self.resent -= len;
-                }
-                seg.lost = false;
-                seg.resent = false;
             }
+            seg.lost = false;
+            seg.resent = false;
             let end = seg.end;
             self.sacked_ranges.insert(start, end, |_, _| {});
             i += 1;
@@ -265,8 +267,15 @@ impl Scoreboard {
             self.resent -= len;
         } else {
             seg.lost = true;
-            seg.resent = false;
             self.lost += len;
+            if seg.resent {
+                self.twice -= len;
+                if again {
+                    seg.resent = false;
+                } else {
+                    self.resent += len; // one copy was lost, the other is on its way
+                }
+            }
         }
         self.marked += len;
         self.resend_hint = self.resend_hint.min(i);
@@ -288,6 +297,7 @@ impl Scoreboard {
         }
         self.lost = 0;
         self.resent = 0;
+        self.twice = 0;
     }
 
     /// Forgets all SACK information: the receiver discarded what it had reported (RFC 2018, section 8).

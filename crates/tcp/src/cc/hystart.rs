@@ -76,13 +76,13 @@ impl Hystart {
 
     /// Takes an acknowledgment's RTT sample; `round_ended` when it closes a round. Returns the phase after it.
     pub fn on_ack(&mut self, rtt: Option<Duration>, round_ended: bool) -> Phase {
-        if round_ended {
-            self.end_round();
-        }
         if let Some(rtt) = rtt {
             self.round_min = Some(self.round_min.map_or(rtt, |m| m.min(rtt)));
             self.samples += 1;
             self.judge();
+        }
+        if round_ended {
+            self.end_round(); // the ACK that ends a round is of a segment sent before the next one
         }
         self.phase
     }
@@ -128,8 +128,10 @@ mod tests {
     }
 
     fn round(h: &mut Hystart, rtt: Duration) -> Phase {
-        h.on_ack(Some(rtt), true);
-        (0..8).map(|_| h.on_ack(Some(rtt), false)).last().unwrap()
+        for _ in 0..7 {
+            h.on_ack(Some(rtt), false);
+        }
+        h.on_ack(Some(rtt), true)
     }
 
     #[test]
@@ -138,7 +140,7 @@ mod tests {
         assert_eq!(round(&mut h, ms(100)), Phase::SlowStart);
         assert_eq!(round(&mut h, ms(111)), Phase::SlowStart); // below 100 / 8 = 12.5
         assert_eq!(round(&mut h, ms(125)), Phase::Conservative);
-        for _ in 0..4 {
+        for _ in 0..3 {
             assert_eq!(round(&mut h, ms(130)), Phase::Conservative);
         }
         assert_eq!(round(&mut h, ms(130)), Phase::Done);

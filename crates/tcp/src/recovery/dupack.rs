@@ -26,7 +26,7 @@ impl Recovery {
                 self.dup_acks += 1;
                 if self.dup_acks == DUP_THRESH && board.una() >= self.recover {
                     self.begin_fast(board, view, finding);
-                    self.credit = u64::from(DUP_THRESH) * view.mss;
+                    self.credit = i64::from(DUP_THRESH) * view.mss as i64;
                 }
             }
             Episode::Fast => self.dupack_in_recovery(board, view, finding),
@@ -36,7 +36,7 @@ impl Recovery {
 
     fn dupack_in_recovery(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
         if view.duplicate {
-            self.credit += view.mss;
+            self.credit += view.mss as i64;
             return;
         }
         if view.digest.acked == 0 {
@@ -48,9 +48,9 @@ impl Recovery {
             return;
         }
         // RFC 6582, section 3.2, step 3, partial acknowledgment
-        self.credit = self.credit.saturating_sub(view.digest.acked);
+        self.credit -= view.digest.acked as i64;
         if view.digest.acked >= view.mss {
-            self.credit += view.mss;
+            self.credit += view.mss as i64;
         }
         board.mark_lost(0, true);
         self.force = Some(board.una());

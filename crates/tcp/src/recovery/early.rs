@@ -27,11 +27,11 @@ impl Recovery {
         if view.duplicate {
             self.dup_acks += 1;
             if self.episode == Episode::Fast {
-                self.credit += view.mss;
+                self.credit += view.mss as i64;
             } else if self.dup_acks == DUP_THRESH || expired(board, view) {
                 let dup_acks = self.dup_acks;
                 self.begin_fast(board, view, finding);
-                self.credit = u64::from(dup_acks) * view.mss;
+                self.credit = i64::from(dup_acks) * view.mss as i64;
                 self.worried = WORRIED;
             }
             return;

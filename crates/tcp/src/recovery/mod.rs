@@ -68,8 +68,9 @@ pub struct Recovery {
     /// The episode ends when this is acknowledged.
     recover: u64,
     dup_acks: u32,
-    /// Without SACK: bytes that duplicate ACKs say have left the network.
-    credit: u64,
+    /// Without SACK: bytes that duplicate ACKs say have left the network, less what partial ACKs deflate; below zero the window is below
+    /// the scheme's.
+    credit: i64,
     /// Begin of a segment that is sent whatever the window says.
     force: Option<u64>,
     /// The first partial ACK of this episode was seen.
@@ -134,7 +135,7 @@ impl Recovery {
             (Episode::Open, Detection::Rack) => board.pipe(),
             (Episode::Open, _) => board.flight() - self.limited_sent.min(board.flight()),
             (_, Detection::Sack | Detection::Rack) => board.pipe(),
-            _ => board.pipe().saturating_sub(self.credit),
+            _ => board.pipe().saturating_add_signed(-self.credit),
         }
     }
 
@@ -217,10 +218,15 @@ impl Recovery {
         }
         let marked = board.marked();
         let mut finding = Finding::default();
+        let sent_new = self.frto.prefers_new();
         if self.frto.is_active() && self.frto.on_ack(board, view) {
             finding.undo = true;
             self.undo(board);
             return finding;
+        }
+        if sent_new && !self.frto.is_active() {
+            // RFC 5682, section 2.1 (3a): the window may be three segments; two were new data, the third is the first hole
+            self.force = Some(board.una());
         }
         if self.episode != Episode::Open && board.una() >= self.recover {
             self.end();
@@ -245,7 +251,7 @@ impl Recovery {
         let in_flight = self.in_flight(board);
         match self.params.reduction {
             Reduction::AtOnce => {}
-            Reduction::RateHalving => self.halving.on_ack(digest.delivered.max(mss.min(self.credit)), in_flight, target, mss),
+            Reduction::RateHalving => self.halving.on_ack(digest.delivered.max(mss.min(self.credit.max(0) as u64)), in_flight, target, mss),
             Reduction::Prr => {
                 let delivered = if digest.delivered == 0 { mss } else { digest.delivered };
                 self.prr.on_ack(delivered, in_flight, target, mss, progress);

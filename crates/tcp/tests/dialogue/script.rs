@@ -109,6 +109,25 @@ pub fn syn_ack() -> Want {
     Want { ack: Some(1), ..syn() }
 }
 
+/// Where segment number `k` of a stream of 1000 B segments begins.
+pub const fn nth(k: u64) -> u64 {
+    1 + 1000 * k
+}
+
+/// Acknowledges the first `k` segments of 1000 B.
+pub fn acks(k: u64) -> Seg {
+    Seg { ack: Some(nth(k)), ..ACK }
+}
+
+/// The same with SACK blocks, each from segment number `l` to before `r`.
+pub fn sacks(k: u64, blocks: &[(u64, u64)]) -> Seg {
+    let mut seg = acks(k);
+    for (to, (l, r)) in seg.sack.iter_mut().zip(blocks) {
+        *to = (nth(*l), nth(*r));
+    }
+    seg
+}
+
 /// The stage.
 pub struct Dialogue {
     pub world: World,
@@ -199,6 +218,14 @@ impl Dialogue {
         d
     }
 
+    /// Established at 100 ms, with `n` segments of 1000 B sent then, and plenty more written; the clock stands at 200 ms.
+    pub fn flying(config: Config, n: u32) -> Self {
+        let mut d = Self::established(Config { initial_window: n, ..config });
+        d.write(1_000_000).sent(&(0..u64::from(n)).collect::<Vec<_>>());
+        d.at(200);
+        d
+    }
+
     fn pump(&mut self) {
         loop {
             let mut cx = self.world.cx(self.now, NodeId(0));
@@ -284,6 +311,42 @@ impl Dialogue {
         check(&packet, &want);
         assert_eq!(at, ms, "sent at {at} ms, expected {ms} ms: {packet:?}");
         self
+    }
+
+    /// Exactly these segments of 1000 B were sent since the last look, by number.
+    #[track_caller]
+    pub fn sent(&mut self, numbers: &[u64]) -> &mut Self {
+        let got: Vec<_> = self.drain().iter().map(|p| (position(OURS, p.tcp.seq), p.body.len)).collect();
+        let want: Vec<_> = numbers.iter().map(|k| (nth(*k), 1000)).collect();
+        assert_eq!(got, want, "at {}", self.now);
+        self
+    }
+
+    /// Everything that was sent since the last look.
+    pub fn drain(&mut self) -> Vec<Packet> {
+        self.sent.drain(..).map(|(_, packet)| packet).collect()
+    }
+
+    /// The next segment of ours is number `k`, of 1000 B.
+    #[track_caller]
+    pub fn sends_first(&mut self, k: u64) -> &mut Self {
+        self.sends(data(nth(k), 1000))
+    }
+
+    /// At `ms` everything that is outstanding is acknowledged, segment by segment; returns the window after it, in bytes.
+    pub fn round(&mut self, ms: u64) -> u64 {
+        self.at(ms);
+        let (una, next) = (self.conn.scoreboard().una(), self.conn.scoreboard().next());
+        for position in (una + 1..=next).filter(|p| (p - 1) % 1000 == 0) {
+            self.gets(Seg { ack: Some(position), ..ACK });
+        }
+        self.drain();
+        self.cwnd()
+    }
+
+    /// The congestion window in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.conn.cwnd().0
     }
 
     /// Nothing (more) was sent.

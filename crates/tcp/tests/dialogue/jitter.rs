@@ -1,0 +1,46 @@
+//! Sender jitter in ns-2's reading (`overhead_`): the opportunity is delayed, not the packet.
+
+use crate::script::{Dialogue, acks, plain};
+use bentpipe_base::Duration;
+use bentpipe_tcp::{Config, Jitter, JitterKind};
+
+fn jittery() -> Dialogue {
+    let jitter = Some(Jitter { max: Duration::from_millis(50), kind: JitterKind::Opportunity });
+    Dialogue::established(Config { initial_window: 8, jitter, ..plain() })
+}
+
+/// ns-2, tcp.cc, `overhead_`: what allows sending opens an opportunity after a random delay; then all that fits leaves at once.
+#[test]
+fn an_opportunity_opens_later_and_lets_all_go() {
+    let mut d = jittery();
+    d.write(100_000).silent();
+    d.at(151);
+    let times: Vec<_> = (0..8).map(|_| d.take().0).collect();
+    assert!(times[0] >= 100 && times[0] <= 150 && times.iter().all(|t| *t == times[0]), "{times:?}");
+    d.silent();
+    d.at(300).gets(acks(3)).silent().at(351);
+    let times: Vec<_> = (0..4).map(|_| d.take().0).collect();
+    assert!(times.iter().all(|t| *t == times[0]), "{times:?}");
+    d.silent();
+}
+
+/// ns-2, tcp.cc: an ACK that finds the opportunity waiting does not delay it again.
+#[test]
+fn a_waiting_opportunity_is_not_delayed_again() {
+    let mut d = jittery();
+    d.write(1_000_000).at(200).drain();
+    for i in 0..8 {
+        d.at(300 + 10 * i).gets(acks(i + 1));
+    }
+    d.at(400);
+    let (first, _) = d.take();
+    assert!(first <= 350, "{first}");
+}
+
+/// ns-2, tcp.cc: retransmissions bypass it.
+#[test]
+fn retransmissions_bypass_the_jitter() {
+    let mut d = jittery();
+    d.write(1_000_000).at(200).drain();
+    d.gets_times(3, acks(0)).sent(&[0]);
+}

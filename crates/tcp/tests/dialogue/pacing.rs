@@ -1,0 +1,28 @@
+//! Pacing: window over SRTT, twice that in slow start (as RFC 9002, section 7.7, suggests a factor).
+
+use crate::script::{Dialogue, data, nth, plain};
+use bentpipe_tcp::Config;
+
+fn times(pacing: bool) -> Vec<u64> {
+    let mut d = Dialogue::established(Config { initial_window: 10, pacing, ..plain() });
+    d.write(10_000).at(190);
+    (0..10)
+        .map(|k| {
+            let (at, packet) = d.take();
+            crate::script::check(&packet, &data(nth(k), 1000));
+            at
+        })
+        .collect()
+}
+
+/// RFC 9002, section 7.7: segments are spread over the round trip, after a small burst: ten segments, 100 ms, factor 2: 5 ms apart.
+#[test]
+fn pacing_spreads_segments() {
+    assert_eq!(times(true), [100, 100, 100, 105, 110, 115, 120, 125, 130, 135]);
+}
+
+/// Without pacing they leave at once.
+#[test]
+fn without_pacing_they_leave_at_once() {
+    assert_eq!(times(false), [100; 10]);
+}

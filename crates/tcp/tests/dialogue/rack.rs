@@ -1,0 +1,78 @@
+//! RACK: RFC 8985, section 6. The smallest RTT is 100 ms, so a quarter of it is 25 ms.
+
+use crate::script::{Dialogue, acks, data, nth, plain_with, sacks};
+use bentpipe_tcp::{Config, Detection, Growth, RecoveryParams, Reduction, Scheme};
+
+pub fn rack() -> Config {
+    let recovery = RecoveryParams { detection: Detection::Rack, reduction: Reduction::AtOnce, frto: false };
+    let config = plain_with("cubic");
+    Config { scheme: Scheme { recovery, growth: Growth::Reno, ..config.scheme }, ..config }
+}
+
+fn flying(n: u32) -> Dialogue {
+    Dialogue::flying(rack(), n)
+}
+
+/// RFC 8985, section 6.2, steps 4 and 5: a segment sent earlier is lost when a quarter of the smallest RTT has passed as well.
+#[test]
+fn the_reordering_timer_finds_the_loss() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(1, 2)])).sent(&[10]);
+    d.at(224).sent(&[]).at(225).sent(&[0]);
+}
+
+/// RFC 8985, section 6.2, step 4: with three SACKed segments and no reordering seen, there is nothing to wait for.
+#[test]
+fn three_sacked_segments_end_the_waiting() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(1, 3)])).sent(&[10, 11]).gets(sacks(0, &[(1, 4)]));
+    d.sends(data(nth(0), 1000));
+}
+
+/// RFC 5681, section 3.2, step 2: what was sent beyond the window while SACKs came in does not raise ssthresh.
+#[test]
+fn early_new_data_is_no_part_of_the_flight() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(1, 2)])).gets(sacks(0, &[(1, 3)])).gets(sacks(0, &[(1, 4)])).sent(&[10, 11, 0]);
+    assert_eq!(d.cwnd(), 5000);
+}
+
+/// RFC 8985, section 6.2, steps 3 and 4: once reordering was seen, three SACKed segments are no loss.
+#[test]
+fn reordering_seen_is_waited_for() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(1, 2)])).at(210).gets(acks(2)).at(212).gets(sacks(2, &[(3, 7)])).at(220).gets(acks(7));
+    d.at(400).drain();
+    assert_eq!(d.conn.stats().retransmits, 0);
+}
+
+/// RFC 8985, section 6.2, step 5: a lost retransmission is found by what was sent after it.
+#[test]
+fn a_lost_retransmission_is_found() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(1, 4)])).sent(&[0]);
+    d.at(210).gets(sacks(0, &[(1, 10)])).sent(&[10, 11, 12, 13]);
+    d.at(310).gets(sacks(0, &[(1, 11)]));
+    d.sends(data(nth(0), 1000));
+    assert_eq!(d.conn.stats().timeouts, 0);
+    // and its timer began anew (RFC 6675, section 6)
+    d.at(1309).drain();
+    assert_eq!(d.conn.stats().timeouts, 0);
+}
+
+/// RFC 8985, section 6.2, step 4: each round with a DSACK widens the window by a quarter of the smallest RTT.
+#[test]
+fn a_dsack_widens_the_window() {
+    let mut d = flying(10);
+    d.gets(sacks(1, &[(0, 1)])).gets(sacks(1, &[(2, 3)])).drain();
+    d.at(249).sent(&[]).at(250).sends(data(nth(1), 1000));
+}
+
+/// RFC 8985, section 6.2, step 5: what was sent after the newest delivered segment is not judged.
+#[test]
+fn later_segments_are_not_judged() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(1, 10)])).drain();
+    d.at(290).drain();
+    assert_eq!(d.conn.stats().retransmits, 1);
+}

@@ -1,0 +1,65 @@
+//! Windows that are not used: RFC 5681, section 4.1, and RFC 7661.
+
+use crate::script::{Dialogue, acks, plain};
+use bentpipe_base::Size;
+use bentpipe_tcp::{Config, Validation};
+
+/// RFC 7661, section 4.3 (and RFC 5681's intent): a window that is not the limit does not grow.
+#[test]
+fn an_unused_window_does_not_grow() {
+    for initial_ssthresh in [None, Some(Size(5000))] {
+        let mut d = Dialogue::established(Config { initial_window: 10, initial_ssthresh, ..plain() });
+        for i in 0..20 {
+            d.write(2000);
+            d.round(200 + 100 * i);
+        }
+        assert_eq!(d.cwnd(), 10_000);
+    }
+}
+
+/// RFC 5681, section 4.1: after an idle time of an RTO the window is the initial one again.
+#[test]
+fn an_idle_sender_restarts() {
+    for (validation, left) in [(Validation::Restart, 4000), (Validation::Keep, 0)] {
+        let mut d = Dialogue::established(Config { validation, ..plain() });
+        d.write(8000);
+        d.round(200);
+        d.round(300);
+        let before = d.cwnd();
+        d.at(1150).write(1000); // less than an RTO
+        assert!(before >= 8000 && d.cwnd() == before);
+        d.round(1250);
+        let grown = d.cwnd();
+        d.at(2400).write(1000);
+        assert_eq!(d.cwnd(), if validation == Validation::Restart { left } else { grown });
+    }
+}
+
+/// RFC 7661, section 4.2 and 4.4.3: pipeACK below half the window leaves it unvalidated; after five minutes of that it is halved.
+#[test]
+fn an_unvalidated_window_is_halved_after_five_minutes() {
+    let mut d = Dialogue::established(Config { validation: Validation::Validate, initial_window: 10, ..plain() });
+    d.write(60_000);
+    for i in 0..5 {
+        d.round(200 + 100 * i);
+    }
+    let grown = d.cwnd();
+    assert!(grown >= 30_000, "{grown}");
+    let halved = (1..).find(|i| {
+        d.at(i * 20_000).write(1000);
+        d.round(i * 20_000 + 100) < grown
+    });
+    assert!((16..=19).contains(&halved.unwrap()), "at {halved:?} times 20 s");
+    assert_eq!(d.cwnd(), grown / 2);
+}
+
+/// RFC 7661, section 4.3: a window whose pipeACK is at least half of it is valid and stays.
+#[test]
+fn a_validated_window_stays() {
+    let mut d = Dialogue::established(Config { validation: Validation::Validate, initial_window: 10, ..plain() });
+    for i in 0..40 {
+        d.at(200 + i * 10_000).write(5000);
+        d.at(300 + i * 10_000).gets(acks(5 * (i + 1))).drain();
+    }
+    assert_eq!(d.cwnd(), 10_000);
+}
