@@ -27,7 +27,7 @@ impl Connection {
                 self.outgoing = reset_for(cx, segment);
                 return false;
             }
-            self.acknowledge_syn(cx);
+            self.acknowledge_syn(cx, segment);
             self.established(cx.now);
         }
         let Some(ack) = ack.filter(|a| *a <= next && *a + self.peer_window_max >= una) else {
@@ -159,17 +159,22 @@ impl Connection {
         if digest.delivered == 0 {
             return None;
         }
-        let rtt = match digest.rtt_from {
-            Some(sent_at) if !digest.resent_acked => now.since(sent_at),
-            _ => {
-                let echo = segment.tcp.timestamps.filter(|_| self.agreed.timestamps && digest.acked > 0)?.echo;
-                Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo)))
-            }
-        };
+        let rtt = self.rtt_of(now, segment, digest)?;
         let per_round = self.board.flight() / self.mss() / 2;
         self.rtt.sample(now, rtt, per_round);
         self.stats.rtt.record(rtt);
         Some(rtt)
+    }
+
+    pub(crate) fn rtt_of(&self, now: Instant, segment: &Packet, digest: &Digest) -> Option<Duration> {
+        match digest.rtt_from {
+            Some(sent_at) if !digest.resent_acked => Some(now.since(sent_at)),
+            _ if self.agreed.timestamps && digest.acked > 0 => {
+                let echo = segment.tcp.timestamps?.echo;
+                Some(Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo))))
+            }
+            _ => None,
+        }
     }
 
     fn advance_round(&mut self) -> bool {

@@ -136,7 +136,7 @@ impl Connection {
         self.take_syn(cx.now, h);
         self.rcv.ack_now();
         if ack_ok {
-            self.acknowledge_syn(cx);
+            self.acknowledge_syn(cx, segment);
             self.established(cx.now);
         } else {
             // simultaneous open: our SYN goes out again, now with an ACK
@@ -145,12 +145,11 @@ impl Connection {
         }
     }
 
-    /// Our SYN was acknowledged: the first RTT sample, unless it was resent (Karn).
-    pub(crate) fn acknowledge_syn(&mut self, cx: &mut Cx<'_>) {
+    /// Our SYN was acknowledged: the first RTT sample; if it was resent only by timestamps (Karn).
+    pub(crate) fn acknowledge_syn(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         let mut digest = crate::board::Digest::default();
         self.board.acknowledge(1, cx.now, &mut self.rate, &mut digest);
-        if let Some(sent_at) = digest.rtt_from {
-            let rtt = cx.now.since(sent_at);
+        if let Some(rtt) = self.rtt_of(cx.now, segment, &digest) {
             self.rtt.sample(cx.now, rtt, 1);
             self.stats.rtt.record(rtt);
         }

@@ -38,7 +38,7 @@ impl Connection {
     fn synchronised(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         let h = &segment.tcp;
         if self.crossing(segment) {
-            self.acknowledge_syn(cx);
+            self.acknowledge_syn(cx, segment);
             self.established(cx.now);
             self.rcv.ack_now();
             return;

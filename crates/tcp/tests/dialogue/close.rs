@@ -13,7 +13,9 @@ fn after_our_fin_the_peer_goes_on() {
     d.at(200).gets(Seg { len: 700, ..ACK }).sends(ack(701)).silent();
     d.gets(Seg { seq: 701, ack: Some(2), ..ACK }).silent();
     assert_eq!(d.conn.state(), State::FinWait2);
-    d.gets(Seg { seq: 701, len: 300, ack: Some(2), ..ACK }).sends(Want { seq: Some(2), ..ack(1001) }).silent();
+    d.gets(Seg { seq: 701, len: 300, ack: Some(2), ..ACK })
+        .sends(Want { seq: Some(2), ..ack(1001) })
+        .silent();
     assert_eq!((d.conn.readable(), d.event()), (1000, None));
     d.gets(Seg { seq: 1001, ack: Some(2), ..FIN }).sends(ack(1002)).silent();
     assert_eq!((d.conn.state(), d.event()), (State::TimeWait, Some(Event::PeerClosed)));
@@ -136,5 +138,8 @@ fn a_fin_beyond_a_gap_waits() {
     d.gets(Seg { seq: 501, len: 100, ..FIN }).sends(ack(1)).silent();
     assert_eq!((d.conn.state(), d.event()), (State::Established, None));
     d.gets(Seg { len: 500, ..ACK }).sends(ack(602)).silent();
-    assert_eq!((d.conn.state(), d.event(), d.conn.readable()), (State::CloseWait, Some(Event::PeerClosed), 600));
+    assert_eq!(
+        (d.conn.state(), d.event(), d.conn.readable()),
+        (State::CloseWait, Some(Event::PeerClosed), 600)
+    );
 }

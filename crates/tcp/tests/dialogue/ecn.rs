@@ -41,7 +41,8 @@ fn a_syn_ack_agrees_with_ece() {
     ];
     for (config, flags, agrees) in cases {
         let mut d = Dialogue::accept(config, Seg { flags, ..SYN });
-        let (answer, mark) = if agrees { (Flags::SYN.with(ECE), Ecn::Ect0) } else { (Flags::SYN, Ecn::NotEct) };
+        let (answer, mark) =
+            if agrees { (Flags::SYN.with(ECE), Ecn::Ect0) } else { (Flags::SYN, Ecn::NotEct) };
         d.sends(flagged(answer, Ecn::NotEct, Want::default()));
         d.gets(ACK).write(1000).sends(flagged(NONE, mark, data(1, 1000)));
     }
@@ -65,9 +66,17 @@ fn a_mark_is_echoed_until_cwr() {
     d.gets(Seg { seq: 101, len: 100, ecn: Ecn::Ce, ..ACK }).sends(flagged(ECE, Ecn::NotEct, ack(201)));
     d.gets(Seg { seq: 201, len: 100, ecn: Ecn::Ect0, ..ACK }).sends(flagged(ECE, Ecn::NotEct, ack(301)));
     d.write(500).sends(flagged(ECE, Ecn::Ect0, data(1, 500)));
-    d.gets(Seg { seq: 301, len: 100, flags: CWR, ecn: Ecn::Ect0, ..ACK }).sends(flagged(NONE, Ecn::NotEct, ack(401)));
+    d.gets(Seg { seq: 301, len: 100, flags: CWR, ecn: Ecn::Ect0, ..ACK }).sends(flagged(
+        NONE,
+        Ecn::NotEct,
+        ack(401),
+    ));
     // CWR for the last mark, with a new mark
-    d.gets(Seg { seq: 401, len: 100, flags: CWR, ecn: Ecn::Ce, ..ACK }).sends(flagged(ECE, Ecn::NotEct, ack(501)));
+    d.gets(Seg { seq: 401, len: 100, flags: CWR, ecn: Ecn::Ce, ..ACK }).sends(flagged(
+        ECE,
+        Ecn::NotEct,
+        ack(501),
+    ));
 }
 
 /// RFC 3168, section 6.1.2: an echo halves the window once per window of data; the next new segment says CWR, once.

@@ -1,6 +1,9 @@
 //! Opening: active, passive in two phases, simultaneous; lost, refused and given up.
 
-use crate::script::{ACK, Dialogue, FIN, OURS, PEERS, RST, SYN, SYN_ACK, Seg, Want, ack, data, packet_of, plain, position, syn, syn_ack};
+use crate::script::{
+    ACK, Dialogue, FIN, OURS, PEERS, RST, SYN, SYN_ACK, Seg, Want, ack, data, packet_of, plain, position,
+    syn, syn_ack,
+};
 use bentpipe_base::{Flags, Instant, NodeId, World};
 use bentpipe_tcp::{Config, Event, Offer, State, reset_for};
 use std::sync::Arc;

@@ -67,7 +67,7 @@ fn the_syn_ack_carries_only_what_was_offered() {
     for bits in 0..8u8 {
         let on = |bit: u8| bits & (1 << bit) != 0;
         let (scale, sack_ok, ts) = (on(0).then_some(7), on(1), on(2).then_some((50, 0)));
-        let mut d = Dialogue::accept(modern(), Seg { scale, sack_ok, ts, ..SYN });
+        let mut d = Dialogue::accept(modern(), Seg { ts, scale, sack_ok, ..SYN });
         let (_, p) = d.take();
         assert_eq!((p.tcp.mss, p.tcp.window_scale), (Some(1000), on(0).then_some(3)));
         assert_eq!((p.tcp.sack_permitted, p.tcp.window), (on(1), 65_535));
@@ -84,8 +84,15 @@ fn an_old_host_uses_no_option() {
         Seg { scale: Some(7), sack_ok: true, ts: Some((50, 0)), ..SYN },
     );
     let (_, p) = d.take();
-    assert_eq!((p.tcp.mss, p.tcp.window_scale, p.tcp.sack_permitted, p.tcp.timestamps), (None, None, false, None));
-    d.gets(ACK).gets(Seg { seq: 1001, len: 1000, ..ACK }).sends(Want { sack: Some(&[]), ts: Some(None), ..ack(1) });
+    assert_eq!(
+        (p.tcp.mss, p.tcp.window_scale, p.tcp.sack_permitted, p.tcp.timestamps),
+        (None, None, false, None)
+    );
+    d.gets(ACK).gets(Seg { seq: 1001, len: 1000, ..ACK }).sends(Want {
+        sack: Some(&[]),
+        ts: Some(None),
+        ..ack(1)
+    });
     d.write(1000).sends(data(1, 1000));
 }
 
@@ -104,7 +111,11 @@ fn windows_are_scaled_when_both_offer() {
         d.sends(data(1 + i * 1000, 1000));
     }
     d.silent(); // 1000 << 2
-    d.gets(Seg { len: 800, ack: Some(6001), ..ACK }).sends(Want { ack: Some(801), win: Some(65_435), ..Want::default() });
+    d.gets(Seg { len: 800, ack: Some(6001), ..ACK }).sends(Want {
+        ack: Some(801),
+        win: Some(65_435),
+        ..Want::default()
+    });
 }
 
 /// RFC 7323, section 2.2: one offer alone scales nothing, in neither direction.
@@ -121,7 +132,8 @@ fn windows_are_not_scaled_when_one_offers() {
 /// RFC 7323, section 2.3: a shift above 14 is taken as 14.
 #[test]
 fn a_shift_above_14_counts_as_14() {
-    let mut d = Dialogue::answered(Config { initial_window: 40, ..scaling() }, Seg { scale: Some(15), ..SYN_ACK });
+    let mut d =
+        Dialogue::answered(Config { initial_window: 40, ..scaling() }, Seg { scale: Some(15), ..SYN_ACK });
     d.gets(Seg { win: 1, ..ACK }).write(40_000);
     for i in 0..16 {
         d.sends(data(1 + i * 1000, 1000));
@@ -167,8 +179,10 @@ fn timestamps_need_both() {
 #[test]
 fn an_out_of_order_segment_is_not_echoed() {
     let mut d = Dialogue::established(stamped());
-    d.gets(Seg { seq: 1001, len: 1000, ts: Some((50, 0)), ..ACK }).sends(Want { ts: Some(Some((100, 1))), ..ack(1) });
-    d.gets(Seg { seq: 1, len: 1000, ts: Some((60, 0)), ..ACK }).sends(Want { ts: Some(Some((100, 60))), ..ack(2001) });
+    d.gets(Seg { seq: 1001, len: 1000, ts: Some((50, 0)), ..ACK })
+        .sends(Want { ts: Some(Some((100, 1))), ..ack(1) });
+    d.gets(Seg { seq: 1, len: 1000, ts: Some((60, 0)), ..ACK })
+        .sends(Want { ts: Some(Some((100, 60))), ..ack(2001) });
 }
 
 /// RFC 7323, section 4.3: with delayed ACKs the first segment not yet acknowledged is echoed.
@@ -177,7 +191,8 @@ fn a_delayed_ack_echoes_the_first_segment() {
     let delayed_ack = Some(DelayedAck { count: 2, timeout: bentpipe_base::Duration::from_millis(40) });
     let mut d = Dialogue::established(Config { delayed_ack, ..stamped() });
     d.gets(Seg { len: 988, ts: Some((10, 0)), ..ACK }).silent();
-    d.gets(Seg { seq: 989, len: 988, ts: Some((20, 0)), ..ACK }).sends(Want { ts: Some(Some((100, 10))), ..ack(1977) });
+    d.gets(Seg { seq: 989, len: 988, ts: Some((20, 0)), ..ACK })
+        .sends(Want { ts: Some(Some((100, 10))), ..ack(1977) });
 }
 
 /// RFC 7323, section 5.3: a segment with an old timestamp is dropped and acknowledged.
@@ -185,7 +200,8 @@ fn a_delayed_ack_echoes_the_first_segment() {
 fn an_old_timestamp_is_dropped() {
     let mut d = Dialogue::established(stamped());
     d.gets(Seg { len: 100, ts: Some((10, 0)), ..ACK }).sends(ack(101));
-    d.gets(Seg { seq: 101, len: 100, ts: Some((9, 0)), ..ACK }).sends(Want { ts: Some(Some((100, 10))), ..ack(101) });
+    d.gets(Seg { seq: 101, len: 100, ts: Some((9, 0)), ..ACK })
+        .sends(Want { ts: Some(Some((100, 10))), ..ack(101) });
     d.silent();
     assert_eq!(d.conn.readable(), 100);
     // the clock may stand still, and it wraps

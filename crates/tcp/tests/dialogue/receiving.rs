@@ -77,7 +77,10 @@ fn a_delayed_ack_leaves_in_time() {
 #[test]
 fn data_carries_the_delayed_ack() {
     let mut d = Dialogue::established(delayed(2));
-    d.gets(nth(0)).at(110).write(100).sends_at(110, Want { len: Some(100), ack: Some(1001), ..Want::default() });
+    d.gets(nth(0))
+        .at(110)
+        .write(100)
+        .sends_at(110, Want { len: Some(100), ack: Some(1001), ..Want::default() });
     d.at(1000).silent();
 }
 
@@ -105,8 +108,10 @@ fn sack_blocks_name_the_most_recent_first() {
     d.gets(nth(1)).sends(Want { sack: Some(&[(1001, 2001)]), ..ack(1) });
     d.gets(nth(3)).sends(Want { sack: Some(&[(3001, 4001), (1001, 2001)]), ..ack(1) });
     d.gets(nth(5)).sends(Want { sack: Some(&[(5001, 6001), (3001, 4001), (1001, 2001)]), ..ack(1) });
-    d.gets(nth(7)).sends(Want { sack: Some(&[(7001, 8001), (5001, 6001), (3001, 4001), (1001, 2001)]), ..ack(1) });
-    d.gets(nth(9)).sends(Want { sack: Some(&[(9001, 10_001), (7001, 8001), (5001, 6001), (3001, 4001)]), ..ack(1) });
+    d.gets(nth(7))
+        .sends(Want { sack: Some(&[(7001, 8001), (5001, 6001), (3001, 4001), (1001, 2001)]), ..ack(1) });
+    d.gets(nth(9))
+        .sends(Want { sack: Some(&[(9001, 10_001), (7001, 8001), (5001, 6001), (3001, 4001)]), ..ack(1) });
     // a block that grows moves to the front
     d.gets(nth(4)).sends(Want { sack: Some(&[(3001, 6001), (9001, 10_001), (7001, 8001)]), ..ack(1) });
     d.gets(nth(0)).sends(Want { sack: Some(&[(3001, 6001), (9001, 10_001), (7001, 8001)]), ..ack(2001) });
@@ -232,7 +237,10 @@ fn a_small_buffer_opens_by_halves() {
 #[test]
 fn a_pausing_reader_stops_the_peer_and_restarts_it() {
     let mut d = Dialogue::established(buffer(2000));
-    d.gets(nth(0)).sends(Want { win: Some(1000), ..ack(1001) }).gets(nth(1)).sends(Want { win: Some(0), ..ack(2001) });
+    d.gets(nth(0))
+        .sends(Want { win: Some(1000), ..ack(1001) })
+        .gets(nth(1))
+        .sends(Want { win: Some(0), ..ack(2001) });
     for at in [1000, 3000, 7000] {
         let probe = Seg { seq: 2001, len: 1, ..ACK };
         d.at(at).gets(probe).sends_at(at, Want { win: Some(0), ..ack(2001) }).silent();
@@ -309,7 +317,9 @@ fn the_window_grows_with_reading() {
 fn the_window_does_not_grow_unread() {
     let mut d = Dialogue::established(auto());
     for n in 0..4 {
-        d.at(200 + 100 * n).gets(nth(n)).sends(Want { win: Some(3000 - 1000 * n as u16), ..ack(1001 + 1000 * n) });
+        d.at(200 + 100 * n)
+            .gets(nth(n))
+            .sends(Want { win: Some(3000 - 1000 * n as u16), ..ack(1001 + 1000 * n) });
     }
     assert_eq!(d.conn.receiver().window.buffer(), 4000);
 }

@@ -1,6 +1,8 @@
 //! Resets, and the segments that could forge one: RFC 5961.
 
-use crate::script::{ACK, Dialogue, FIN, OURS, RST, SYN, SYN_ACK, Seg, Want, ack, data, fin, plain, position, syn};
+use crate::script::{
+    ACK, Dialogue, FIN, OURS, RST, SYN, SYN_ACK, Seg, Want, ack, data, fin, plain, position, syn,
+};
 use bentpipe_base::Flags;
 use bentpipe_tcp::{Event, State};
 
@@ -140,7 +142,12 @@ fn an_abort_in_syn_sent_or_time_wait_is_silent() {
 #[test]
 fn a_rst_in_time_wait_only_closes() {
     let mut d = Dialogue::established(plain());
-    d.close().sends(fin(1)).gets(Seg { ack: Some(2), ..FIN }).sends(ack(2)).gets(Seg { seq: 2, ..RST }).silent();
+    d.close()
+        .sends(fin(1))
+        .gets(Seg { ack: Some(2), ..FIN })
+        .sends(ack(2))
+        .gets(Seg { seq: 2, ..RST })
+        .silent();
     assert_eq!(d.conn.state(), State::Closed);
     assert_eq!((d.event(), d.event(), d.event()), (Some(Event::PeerClosed), Some(Event::Closed), None));
 }

@@ -77,7 +77,12 @@ fn a_retransmitted_segment_gives_no_sample() {
     d.write(1000).sends(data(1, 1000)).at(1100).sends_at(1100, data(1, 1000));
     d.at(1200).gets(Seg { ack: Some(1001), ..ACK }).silent();
     assert_eq!((d.conn.rtt().srtt(), d.conn.rtt().latest()), (ms(100), ms(100)));
-    d.write(1000).sends_at(1200, data(1001, 1000)).at(3199).silent().at(3200).sends_at(3200, data(1001, 1000));
+    d.write(1000)
+        .sends_at(1200, data(1001, 1000))
+        .at(3199)
+        .silent()
+        .at(3200)
+        .sends_at(3200, data(1001, 1000));
     // a new segment, sent once, ends the doubling
     d.at(3300).gets(Seg { ack: Some(2001), ..ACK }).write(1000).sends(data(2001, 1000));
     d.at(3400).gets(Seg { ack: Some(3001), ..ACK }).write(1000).sends(data(3001, 1000));
@@ -95,6 +100,16 @@ fn a_timestamp_makes_the_sample_good() {
     assert_eq!(d.conn.rtt().latest(), ms(150));
 }
 
+/// The same for a SYN: the window's auto-tuning needs a round-trip time even where nothing else is ever sent.
+#[test]
+fn a_timestamp_samples_a_lost_syn() {
+    let mut config = plain();
+    config.options.timestamps = true;
+    let mut d = Dialogue::connect(config);
+    d.at(1150).gets(Seg { ts: Some((5, 1000)), ..SYN_ACK });
+    assert_eq!(d.conn.rtt().srtt(), ms(150));
+}
+
 /// RFC 6298, section 5.1: a segment sent while the timer runs does not restart it.
 #[test]
 fn sending_does_not_restart_a_running_timer() {
@@ -109,7 +124,13 @@ fn the_timer_stops_when_all_is_acknowledged() {
     let mut d = Dialogue::established(plain());
     d.write(1000).sends(data(1, 1000)).at(200).gets(Seg { ack: Some(1001), ..ACK });
     assert_eq!(d.conn.next_timer(), None);
-    d.at(900).write(1000).sends_at(900, data(1001, 1000)).at(1899).silent().at(1900).sends_at(1900, data(1001, 1000));
+    d.at(900)
+        .write(1000)
+        .sends_at(900, data(1001, 1000))
+        .at(1899)
+        .silent()
+        .at(1900)
+        .sends_at(1900, data(1001, 1000));
 }
 
 /// RFC 6298, section 5.3: an acknowledgment of new data restarts the timer; another one does not.
@@ -129,7 +150,13 @@ fn a_timeout_resends_the_earliest_segment() {
     for i in 0..4 {
         d.sends(data(1 + 1000 * i, 1000));
     }
-    d.at(1100).sends_at(1100, data(1, 1000)).silent().at(3099).silent().at(3100).sends_at(3100, data(1, 1000));
+    d.at(1100)
+        .sends_at(1100, data(1, 1000))
+        .silent()
+        .at(3099)
+        .silent()
+        .at(3100)
+        .sends_at(3100, data(1, 1000));
 }
 
 /// RFC 9293, section 3.8.3: after so many timeouts in a row the connection is given up.

@@ -2,7 +2,7 @@
 
 use crate::script::{ACK, Dialogue, SYN_ACK, Seg, Want, ack, data, fin, plain};
 use bentpipe_base::{Flags, Size};
-use bentpipe_tcp::{Config, Event, ReceiveBuffer, State};
+use bentpipe_tcp::{Config, ReceiveBuffer, State};
 
 fn wide() -> Config {
     Config { initial_window: 20, ..plain() }
@@ -15,7 +15,10 @@ fn nothing_goes_beyond_the_right_edge() {
     d.write(20_000).sends(data(1, 1000)).sends(data(1001, 1000)).sends(data(2001, 1000)).silent();
     // acknowledged, but the edge has not moved
     d.gets(Seg { ack: Some(1001), win: 2000, ..ACK }).silent();
-    d.gets(Seg { ack: Some(2001), win: 3000, ..ACK }).sends(data(3001, 1000)).sends(data(4001, 1000)).silent();
+    d.gets(Seg { ack: Some(2001), win: 3000, ..ACK })
+        .sends(data(3001, 1000))
+        .sends(data(4001, 1000))
+        .silent();
 }
 
 /// RFC 9293, section 3.4: a FIN takes a number in the window too: at a closed one it waits, and is what probes it.
@@ -90,7 +93,12 @@ fn sending_resumes_when_the_window_opens() {
     d.gets(Seg { win: 0, ..ACK }).write(2500);
     d.at(1100).sends(data(1, 1)).gets(Seg { win: 0, ..ACK });
     let cwnd = d.conn.cwnd();
-    d.at(1500).gets(ACK).sends_at(1500, data(1, 1)).sends(data(2, 1000)).sends(data(1002, 1000)).sends(data(2002, 499));
+    d.at(1500)
+        .gets(ACK)
+        .sends_at(1500, data(1, 1))
+        .sends(data(2, 1000))
+        .sends(data(1002, 1000))
+        .sends(data(2002, 499));
     d.at(1600).gets(Seg { ack: Some(2501), ..ACK }).at(60_000).silent();
     assert_eq!((d.conn.unacknowledged(), d.conn.stats().timeouts), (0, 0));
     assert!(d.conn.cwnd() >= cwnd);
@@ -103,7 +111,10 @@ fn a_probe_may_be_taken() {
     d.gets(Seg { win: 0, ..ACK }).write(2500);
     d.at(1100).sends(data(1, 1)).gets(Seg { ack: Some(2), win: 0, ..ACK }).silent();
     d.at(3100).sends_at(3100, data(2, 1)).silent();
-    d.gets(Seg { ack: Some(3), ..ACK }).sends_at(3100, data(3, 1000)).sends(data(1003, 1000)).sends(data(2003, 498));
+    d.gets(Seg { ack: Some(3), ..ACK })
+        .sends_at(3100, data(3, 1000))
+        .sends(data(1003, 1000))
+        .sends(data(2003, 498));
     d.silent();
 }
 
@@ -112,7 +123,11 @@ fn a_probe_may_be_taken() {
 fn probing_begins_anew() {
     let mut d = Dialogue::established(wide());
     d.gets(Seg { win: 0, ..ACK }).write(3000);
-    d.at(3100).sends_at(1100, data(1, 1)).sends_at(3100, data(1, 1)).gets(Seg { ack: Some(2), win: 1000, ..ACK });
+    d.at(3100).sends_at(1100, data(1, 1)).sends_at(3100, data(1, 1)).gets(Seg {
+        ack: Some(2),
+        win: 1000,
+        ..ACK
+    });
     d.sends(data(2, 1000)).gets(Seg { ack: Some(1002), win: 0, ..ACK }).silent();
     d.at(4099).silent().at(4100).sends_at(4100, data(1002, 1)).silent();
 }
