@@ -278,3 +278,32 @@ fn hold(held: &mut VecDeque<(Instant, Pkt)>, cx: &mut Cx<'_>, max: Duration, rng
     held.push_back((release, packet));
     cx.wake(HELD, release);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{NodeId, Purpose, World};
+
+    /// Packet jitter: each packet waits for a time of its own, up to the largest delay, and none overtakes another.
+    #[test]
+    fn packet_jitter_delays_each_packet_and_keeps_the_order() {
+        let mut world = World::new(1);
+        let rng = world.open_rng("host", Purpose::Jitter);
+        let max = Duration::from_millis(5);
+        let mut held = VecDeque::new();
+        let mut sent = Vec::new();
+        for i in 0..200 {
+            let now = Instant(i * 1_000_000);
+            let mut cx = world.cx(now, NodeId(0));
+            let mut packet = cx.packet();
+            packet.body.off = i;
+            hold(&mut held, &mut cx, max, rng, packet);
+            sent.push(now);
+        }
+        let waits: Vec<_> = held.iter().zip(&sent).map(|((at, _), sent)| at.since(*sent)).collect();
+        assert!(waits.iter().all(|w| *w <= max) && waits.windows(2).any(|w| w[0] != w[1]), "{waits:?}");
+        let mean = waits.iter().map(|w| w.0).sum::<u64>() / 200;
+        assert!(mean > max.0 / 2, "half of the largest delay, more where a packet waits for another: {mean}");
+        assert!(held.iter().zip(held.iter().skip(1)).all(|(a, b)| a.0 <= b.0 && a.1.body.off < b.1.body.off));
+    }
+}
