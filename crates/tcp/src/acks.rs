@@ -317,6 +317,11 @@ impl Connection {
             return;
         }
         self.stats.timeouts += 1;
+        // the wait for this timer was part of the repair, though nobody knew then
+        if self.state.synchronised() {
+            let waited = self.rtt.rto();
+            self.limits.blame(Instant(cx.now.0.saturating_sub(waited.0)), cx.now, Limit::Recovery);
+        }
         self.rtt.back_off();
         self.tail_probe.cancel();
         self.timers.stop(Timer::TailProbe);

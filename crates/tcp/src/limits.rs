@@ -74,9 +74,18 @@ impl LimitClock {
     #[inline]
     pub fn set(&mut self, now: Instant, limit: Limit) {
         if limit != self.current {
-            self.close(now);
-            self.current = limit;
+            self.set_at(now, limit);
         }
+    }
+
+    /// Says afterwards that since `from` it was `limit` that held the sender, as far as the present limit lasts that long.
+    pub fn blame(&mut self, from: Instant, now: Instant, limit: Limit) {
+        self.set_at(from.max(self.since).min(now), limit);
+    }
+
+    fn set_at(&mut self, at: Instant, limit: Limit) {
+        self.close(at);
+        self.current = limit;
     }
 
     /// The flow has finished: time stops counting.

@@ -208,9 +208,7 @@ impl Connection {
         }
         let in_flight = self.recovery.in_flight(&self.board);
         let (una, next) = (self.board.una(), self.board.next());
-        let slow_start_again = limit == Limit::Recovery && self.recovery.episode() == Episode::Timeout;
-        let full = limit == Limit::CongestionWindow || (slow_start_again && in_flight + self.mss() > self.cwnd().0);
-        self.usage.after_send(una, next, in_flight, full);
+        self.usage.after_send(una, next, in_flight, limit == Limit::CongestionWindow);
         match limit {
             Limit::ReceiverWindow if self.board.is_empty() && !self.timers.runs(Timer::Persist) => {
                 self.timers.set(Timer::Persist, now + self.persist_interval());

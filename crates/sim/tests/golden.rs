@@ -1,0 +1,68 @@
+//! Same scenario, seed and version: identical bytes, in debug and release builds and on any machine.
+//!
+//! The committed fingerprints are of whole JSON reports. `make test` runs this in both profiles. A change of the engine's behaviour changes
+//! them: look at what changed, then write them anew with `BLESS=1 cargo test -p bentpipe-sim --test golden`.
+
+use bentpipe_scenario::{Source, load};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Scenario file, overrides, seed.
+const RUNS: [(&str, &[(&str, &str)], u64); 8] = [
+    ("window", &[("duration", "60 s"), ("ber", "1e-6"), ("tcp", "rate-halving")], 1),
+    ("transfer", &[("iw", "4")], 1),
+    ("burst", &[("tcp", "sack"), ("delayed_ack", "on")], 2),
+    ("sharing", &[("duration", "60 s"), ("loss", "1e-3")], 3),
+    ("sharing", &[("duration", "60 s"), ("loss", "1e-2"), ("tcp", "cubic")], 4),
+    ("sharing", &[("duration", "60 s"), ("loss", "1e-3"), ("tcp", "vegas"), ("jitter", "0 ms")], 5),
+    ("sharing", &[("duration", "30 s"), ("loss", "1e-2"), ("tcp", "reno")], 6),
+    ("demo", &[], 1),
+];
+
+fn report(name: &str, sets: &[(&str, &str)], seed: u64) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{name}.toml"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect();
+    let scenario = load(&Source::new(name, text), &sets, Some(seed)).unwrap_or_else(|e| panic!("{e}"));
+    bentpipe_sim::run(&scenario).to_json()
+}
+
+/// FNV-1a, 64 bits: enough to notice a difference.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[test]
+fn reports_are_the_same_bytes_everywhere() {
+    let mut lines = String::new();
+    for (name, sets, seed) in RUNS {
+        let json = report(name, sets, seed);
+        assert_eq!(json, report(name, sets, seed), "a second run of {name} differs from the first");
+        let _ = writeln!(lines, "{:016x} {name} {sets:?} seed {seed}", fingerprint(&json));
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.txt");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&file, &lines).unwrap();
+    }
+    assert_eq!(lines, std::fs::read_to_string(&file).unwrap(), "see the head of this test");
+}
+
+/// The seed is all that chance has: another one gives another run.
+#[test]
+fn another_seed_is_another_run() {
+    let sets: &[(&str, &str)] = &[("duration", "20 s"), ("loss", "1e-2")];
+    assert_ne!(report("sharing", sets, 1), report("sharing", sets, 2));
+}
+
+/// Adding a flow leaves the random numbers of the others alone: their start times are the same.
+#[test]
+fn a_flow_more_shifts_nothing_else() {
+    let starts = |flows: &str| {
+        let json = report("sharing", &[("duration", "2 s"), ("flows", flows)], 1);
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let flows = value["flows"].as_array().unwrap().clone();
+        flows.iter().map(|f| f["start_s"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let (few, more) = (starts("5"), starts("6"));
+    assert_eq!(few, more[..5]);
+}
