@@ -1,6 +1,8 @@
 //! Rate halving: Mathis, Semke, Mahdavi, 1999.
 
 use crate::script::{Dialogue, acks, plain_with, sacks};
+use bentpipe_tcp::Growth;
+use bentpipe_tcp::cc::cubic::CubicParams;
 
 /// "The rate-halving algorithm", section 3: one segment for two that are delivered, until half the flight is left.
 #[test]
@@ -24,4 +26,24 @@ fn it_ends_at_half() {
     d.gets(sacks(0, &[(1, 4)])).gets(sacks(0, &[(1, 20)])).gets(acks(20)).drain();
     assert_eq!(d.cwnd(), 10_000);
     assert_eq!(d.conn.scoreboard().pipe(), 10_000);
+}
+
+/// Mathis et al., FACK with rate halving: one ACK that reports many lets one segment go, not a burst.
+#[test]
+fn one_ack_lets_no_burst_go() {
+    let mut d = Dialogue::flying(plain_with("rate-halving"), 20);
+    d.gets(sacks(0, &[(1, 4)])).sent(&[0]);
+    d.gets(sacks(0, &[(1, 20)])).sent(&[20]);
+}
+
+/// The window does not go below the scheme's: CUBIC asks for 0.7.
+#[test]
+fn it_stops_at_the_window_of_the_scheme() {
+    let mut config = plain_with("rate-halving");
+    config.scheme.growth = Growth::Cubic(CubicParams::default());
+    let mut d = Dialogue::flying(config, 20);
+    for r in 4..=20 {
+        d.gets(sacks(0, &[(1, r)])).drain();
+    }
+    assert_eq!(d.conn.scoreboard().pipe(), 14_000);
 }

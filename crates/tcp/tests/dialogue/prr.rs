@@ -39,6 +39,14 @@ fn recovery_ends_at_ssthresh() {
     assert_eq!(d.conn.scoreboard().pipe(), 10_000);
 }
 
+/// RFC 9937: however little recovery let go.
+#[test]
+fn after_recovery_the_window_is_ssthresh() {
+    let mut d = flying(20);
+    d.gets(sacks(0, &[(17, 20)])).sent(&[0, 1, 2]);
+    d.gets(acks(20)).sent(&(20..30).collect::<Vec<_>>());
+}
+
 /// RFC 9937: below ssthresh, as many as were delivered, and one more on an ACK that advances and finds nothing more lost.
 #[test]
 fn a_safe_ack_sends_one_more() {

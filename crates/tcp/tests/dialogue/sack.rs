@@ -88,12 +88,12 @@ fn next_seg_chooses_in_order() {
 /// RFC 6675, section 4, NextSeg (4): one rescue of the last segment in each recovery.
 #[test]
 fn the_rescue_is_sent_once() {
-    let mut d = Dialogue::established(Config { initial_window: 8, ..plain_with("sack") });
-    d.write(8000).drain();
-    d.at(200).gets(sacks(0, &[(1, 4)])).sent(&[0]); // pipe 8 - 3 - 1 + 1 = 5, ssthresh 4
-    d.gets(sacks(0, &[(1, 5)])).sent(&[]);
-    d.gets(sacks(0, &[(1, 6)])).sent(&[7]);
-    d.gets(acks(6)).sent(&[]);
+    let mut d = Dialogue::established(Config { initial_window: 10, ..plain_with("sack") });
+    d.write(10_000).drain();
+    d.at(200).gets(sacks(0, &[(1, 4)])).sent(&[0]); // pipe 10 - 3 - 1 + 1 = 7, ssthresh 5
+    d.gets(sacks(0, &[(5, 7), (1, 4)])).sent(&[]);
+    d.gets(sacks(0, &[(5, 8), (1, 4)])).sent(&[4, 9]); // (1), then (4): pipe 5
+    d.gets(sacks(4, &[(5, 8)])).sent(&[]); // pipe 4, but 8 must wait
 }
 
 /// RFC 6675, section 5: recovery ends when everything sent before it is acknowledged.
