@@ -59,7 +59,8 @@ impl World {
 
 impl core::fmt::Debug for World {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("World").field("events", &self.events.len()).field("outbox", &self.outbox.len()).finish()
+        let mut s = f.debug_struct("World");
+        s.field("events", &self.events.len()).field("outbox", &self.outbox.len()).finish_non_exhaustive()
     }
 }
 

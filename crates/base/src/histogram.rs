@@ -79,7 +79,7 @@ const fn bucket_of(v: u64) -> u32 {
     if v < 1 << SUB_BITS {
         return v as u32;
     }
-    let exp = 63 - v.leading_zeros();
+    let exp = v.ilog2();
     let sub = (v >> (exp - SUB_BITS)) as u32 & ((1 << SUB_BITS) - 1);
     ((exp - SUB_BITS + 1) << SUB_BITS) + sub
 }

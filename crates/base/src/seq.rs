@@ -25,7 +25,7 @@ impl Seq {
     #[inline]
     pub const fn offset_near(self, seq: Self, near: u64) -> Option<u64> {
         let low = seq.0.wrapping_sub(self.0);
-        let delta = low.wrapping_sub(near as u32) as i32;
+        let delta = low.wrapping_sub(near as u32).cast_signed();
         near.checked_add_signed(delta as i64)
     }
 }

@@ -121,7 +121,7 @@ impl Sub for Size {
 /// Writes `n` in the largest of `steps` that leaves at most three decimals, exactly.
 fn scaled(f: &mut fmt::Formatter<'_>, n: u64, steps: &[(u64, &str)]) -> fmt::Result {
     for &(unit, name) in steps {
-        if n >= unit && n * 1000 % unit == 0 {
+        if n >= unit && (n * 1000).is_multiple_of(unit) {
             let rest = n % unit * 1000 / unit;
             if rest == 0 {
                 return write!(f, "{} {name}", n / unit);

@@ -26,7 +26,10 @@ impl DropTail {
         Self { capacity, bytes: Size::ZERO, packets: VecDeque::new() }
     }
 
-    /// Takes the packet, or gives it back when there is no room.
+    /// Takes the packet.
+    ///
+    /// # Errors
+    /// Gives it back when there is no room.
     pub fn push(&mut self, packet: Pkt) -> Result<(), Pkt> {
         let size = packet.wire_len();
         let fits = match self.capacity {

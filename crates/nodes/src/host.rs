@@ -31,13 +31,17 @@ pub struct Listener {
     pub reader: Reader,
 }
 
-/// A connection to open later.
-#[derive(Debug)]
-struct Planned {
-    at: Instant,
-    tuple: Tuple,
-    config: Arc<Config>,
-    writer: Writer,
+/// A connection to open.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Our port.
+    pub port: u16,
+    /// The peer's address and port.
+    pub to: (Addr, u16),
+    /// Our TCP.
+    pub config: Arc<Config>,
+    /// What we write.
+    pub writer: Writer,
 }
 
 /// A host with one network port.
@@ -48,7 +52,7 @@ pub struct Host {
     /// Connection by local and remote port and remote address.
     demux: BTreeMap<(u16, Addr, u16), u32>,
     listeners: BTreeMap<u16, Listener>,
-    planned: Vec<Planned>,
+    planned: Vec<(Instant, Call)>,
     isn: RngSlot,
     jitter: Option<RngSlot>,
     /// Packets under per-packet jitter, in the order and with the times of their release.
@@ -115,11 +119,10 @@ impl Host {
         self.listeners.insert(port, listener);
     }
 
-    /// Opens a connection from `port` at `at`.
-    pub fn connect_at(&mut self, cx: &mut Cx<'_>, at: Instant, port: u16, to: (Addr, u16), config: Arc<Config>, writer: Writer) {
-        let tuple = Tuple { local: (self.addr, port), remote: to };
+    /// Opens a connection at `at`.
+    pub fn connect_at(&mut self, cx: &mut Cx<'_>, at: Instant, call: Call) {
         cx.wake(Slot(PLANNED + self.planned.len() as u32), at);
-        self.planned.push(Planned { at, tuple, config, writer });
+        self.planned.push((at, call));
     }
 
     /// The connection between local port `port` and `to`.
@@ -229,10 +232,11 @@ impl Host {
             return;
         }
         if let Some(planned) = slot.0.checked_sub(PLANNED).and_then(|i| self.planned.get(i as usize)) {
-            if cx.now < planned.at {
+            let (at, Call { port, to, config, writer }) = planned.clone();
+            if cx.now < at {
                 return;
             }
-            let (tuple, config, writer) = (planned.tuple, Arc::clone(&planned.config), planned.writer);
+            let tuple = Tuple { local: (self.addr, port), remote: to };
             let chance = self.chance(cx);
             let conn = Connection::connect(cx, tuple, config, chance);
             let i = self.add(tuple, conn, writer, Reader::Eager);

@@ -5,5 +5,5 @@ pub mod host;
 pub mod router;
 
 pub use app::{Reader, Writer};
-pub use host::{Endpoint, Host, Listener};
+pub use host::{Call, Endpoint, Host, Listener};
 pub use router::Router;

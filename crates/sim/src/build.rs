@@ -4,7 +4,7 @@ use crate::routes::{Hop, RouteTable};
 use crate::world::{AnyNode, Simulation};
 use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
 use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
-use bentpipe_nodes::{Host, Listener, Reader, Writer};
+use bentpipe_nodes::{Call, Host, Listener, Reader, Writer};
 use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
 use std::sync::Arc;
@@ -66,7 +66,11 @@ fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
 /// For each node: where its ports lead.
 type Ports = Vec<Vec<Hop>>;
 
-fn add_links(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId]) -> (Vec<(String, NodeId)>, Ports) {
+fn add_links(
+    sim: &mut Simulation,
+    scenario: &spec::Scenario,
+    nodes: &[NodeId],
+) -> (Vec<(String, NodeId)>, Ports) {
     let mut links = Vec::new();
     let mut ports: Ports = vec![Vec::new(); nodes.len()];
     for (i, link) in scenario.links.iter().enumerate() {
@@ -98,7 +102,9 @@ fn direction(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Link 
 
 fn set_routes(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId], table: &RouteTable<'_>) {
     for (i, node) in scenario.nodes.iter().enumerate() {
-        let Some(router) = sim.router(nodes[i]).filter(|_| node.kind == spec::NodeKind::Router) else { continue };
+        let Some(router) = sim.router(nodes[i]).filter(|_| node.kind == spec::NodeKind::Router) else {
+            continue;
+        };
         for host in scenario.flows.iter().flat_map(|f| [f.from, f.to]) {
             if let Some(hop) = table.next(i, host) {
                 router.route(Addr(host as u32), hop.port);
@@ -131,7 +137,8 @@ fn add_flows(
         }
         if let Some((host, mut cx)) = sim.host(nodes[flow.from]) {
             let config = configs.share(&flow.sender);
-            host.connect_at(&mut cx, start, client, (to, server), config, writer(&flow.app));
+            let call = Call { port: client, to: (to, server), config, writer: writer(&flow.app) };
+            host.connect_at(&mut cx, start, call);
         }
         let path_bps = table.lowest_rate(flow.from, flow.to);
         let (from, to) = ((nodes[flow.from], from, client), (nodes[flow.to], to, server));

@@ -133,7 +133,8 @@ fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, goodput_bps: f6
         r.retransmits = s.retransmits;
         r.timeouts = s.timeouts;
         let ms = |d: Option<Duration>| d.map(Duration::as_millis_f64);
-        r.rtt_ms = RttReport { min: ms(s.rtt.min()), p50: ms(s.rtt.quantile(0.5)), p99: ms(s.rtt.quantile(0.99)) };
+        r.rtt_ms =
+            RttReport { min: ms(s.rtt.min()), p50: ms(s.rtt.quantile(0.5)), p99: ms(s.rtt.quantile(0.99)) };
         r.limited_by = shares(&c.limited_by(now));
     });
     r
@@ -180,7 +181,10 @@ fn link_reports(net: &mut Network) -> Vec<LinkReport> {
             name,
             utilisation: s.utilisation(run),
             packets: s.served.packets,
-            drops: s.drops().map(|(cause, n)| (cause.key().to_string(), Value::from(n))).collect::<Map<_, _>>(),
+            drops: s
+                .drops()
+                .map(|(cause, n)| (cause.key().to_string(), Value::from(n)))
+                .collect::<Map<_, _>>(),
             queue_packets: QueueReport { mean: s.queue_mean(run), peak: s.queue_peak },
         });
     }

@@ -145,11 +145,8 @@ fn group(out: &mut String, members: &[&FlowReport]) {
     let (sent, resent) = (sum(|f| f.segments_sent), sum(|f| f.retransmits));
     if sent > 0 {
         let share = percent(resent as f64 / sent as f64);
-        let _ = writeln!(
-            out,
-            "  {resent} of {sent} segments resent ({share}), {} timeouts",
-            sum(|f| f.timeouts)
-        );
+        let _ =
+            writeln!(out, "  {resent} of {sent} segments resent ({share}), {} timeouts", sum(|f| f.timeouts));
     }
 }
 

@@ -73,7 +73,13 @@ pub struct Simulation {
 impl Simulation {
     /// An empty network.
     pub fn new(seed: u64) -> Self {
-        Self { world: World::new(seed), now: Instant::ZERO, nodes: Vec::new(), wires: Wires::default(), events: 0 }
+        Self {
+            world: World::new(seed),
+            now: Instant::ZERO,
+            nodes: Vec::new(),
+            wires: Wires::default(),
+            events: 0,
+        }
     }
 
     /// Adds a node.
@@ -132,11 +138,13 @@ impl Simulation {
             assert!(wake.at >= self.now, "time never runs backwards");
             self.now = wake.at;
             self.events += 1;
-            self.nodes[wake.node.0 as usize].handle(&mut self.world.cx(wake.at, wake.node), Input::Timer(wake.slot));
+            self.nodes[wake.node.0 as usize]
+                .handle(&mut self.world.cx(wake.at, wake.node), Input::Timer(wake.slot));
             while let Some((from, port, packet)) = self.world.outbox.pop_front() {
                 let to = self.wires.end(from, port);
                 self.events += 1;
-                self.nodes[to.0 as usize].handle(&mut self.world.cx(wake.at, to), Input::Packet(Port(0), packet));
+                self.nodes[to.0 as usize]
+                    .handle(&mut self.world.cx(wake.at, to), Input::Packet(Port(0), packet));
             }
             if stop(self) {
                 return;

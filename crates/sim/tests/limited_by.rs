@@ -59,7 +59,8 @@ fn limited_by_receiver_window() {
 
 #[test]
 fn limited_by_a_receiver_that_reads_slowly() {
-    let report = run("", "tcp = \"cubic\"\nwindow = \"1 MiB\"", "app = \"bulk\"\nreader = { rate = \"1 Mbit/s\" }");
+    let report =
+        run("", "tcp = \"cubic\"\nwindow = \"1 MiB\"", "app = \"bulk\"\nreader = { rate = \"1 Mbit/s\" }");
     largest(&report, "receiver_window");
     assert!(report.to_text().contains("reads slowly"));
     let goodput = report.flows[0].goodput_bps;

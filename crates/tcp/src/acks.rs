@@ -187,7 +187,8 @@ impl Connection {
     }
 
     fn recover(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool) -> Finding {
-        let view = AckView { now: cx.now, digest, duplicate, mss: u64::from(self.agreed.mss), rtt: &self.rtt };
+        let view =
+            AckView { now: cx.now, digest, duplicate, mss: u64::from(self.agreed.mss), rtt: &self.rtt };
         let finding = self.recovery.on_ack(&mut self.board, &view);
         if finding.undo {
             let path = self.path();
@@ -292,8 +293,13 @@ impl Connection {
     /// RACK's reordering timer.
     pub(crate) fn on_reorder_timer(&mut self, cx: &mut Cx<'_>) {
         let digest = Digest::default();
-        let view =
-            AckView { now: cx.now, digest: &digest, duplicate: false, mss: u64::from(self.agreed.mss), rtt: &self.rtt };
+        let view = AckView {
+            now: cx.now,
+            digest: &digest,
+            duplicate: false,
+            mss: u64::from(self.agreed.mss),
+            rtt: &self.rtt,
+        };
         let finding = self.recovery.on_reorder_timer(&mut self.board, &view);
         if let Some(loss) = &finding.loss {
             self.answer_loss(cx, loss);

@@ -209,7 +209,14 @@ impl Scoreboard {
     }
 
     /// Takes one SACK block, already known to lie in `una..=next`.
-    pub fn sack(&mut self, left: u64, right: u64, now: Instant, rate: &mut DeliveryRate, digest: &mut Digest) {
+    pub fn sack(
+        &mut self,
+        left: u64,
+        right: u64,
+        now: Instant,
+        rate: &mut DeliveryRate,
+        digest: &mut Digest,
+    ) {
         let (left, right) = (left.max(self.una), right.min(self.next));
         if left >= right || self.sacked_ranges.covers(left, right) {
             return;

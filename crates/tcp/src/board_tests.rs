@@ -84,7 +84,12 @@ fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut Delivery
         Op::Send(len) => {
             let end = board.next() + len;
             board.push(end, now, rate.on_sent(now, false), 0);
-            model.bytes.extend((0..len).map(|_| ByteState { seg: end, sacked: false, lost: false, resent: false }));
+            model.bytes.extend((0..len).map(|_| ByteState {
+                seg: end,
+                sacked: false,
+                lost: false,
+                resent: false,
+            }));
         }
         Op::Ack(n) => {
             let ack = (board.una() + n).min(board.next());

@@ -297,8 +297,7 @@ impl Connection {
         let cwnd = self.cc.plan(&self.path()).window.0;
         let slow_start = self.cc.ssthresh().is_none_or(|s| cwnd < s.0);
         let used = self.usage.cwnd_limited(cwnd, slow_start);
-        let validated =
-            self.config.validation != Validation::Validate || self.usage.validated(now, cwnd);
+        let validated = self.config.validation != Validation::Validate || self.usage.validated(now, cwnd);
         match self.limits.current() {
             _ if used && validated => Limit::CongestionWindow,
             Limit::CongestionWindow => Limit::Application,

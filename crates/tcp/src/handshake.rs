@@ -163,7 +163,8 @@ impl Connection {
         }
         self.timeouts_in_a_row = 0;
         self.timers.stop(crate::timers::Timer::Retransmit);
-        self.recovery = Recovery::new(self.config.scheme.recovery, self.agreed.sack, self.config.limited_transmit);
+        self.recovery =
+            Recovery::new(self.config.scheme.recovery, self.agreed.sack, self.config.limited_transmit);
         self.peer_edge = self.peer_edge.max(1);
         self.round.end = 1;
     }

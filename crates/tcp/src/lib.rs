@@ -24,9 +24,7 @@ pub mod timers;
 pub mod usage;
 pub mod window;
 
-pub use config::{
-    Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Validation,
-};
+pub use config::{Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Validation};
 pub use connection::Connection;
 pub use handshake::{Offer, reset_for};
 pub use limits::Limit;

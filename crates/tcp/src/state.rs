@@ -37,10 +37,7 @@ impl State {
     /// True while data may be sent.
     #[inline]
     pub const fn may_send(self) -> bool {
-        matches!(
-            self,
-            Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck
-        )
+        matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
     }
 }
 

@@ -28,7 +28,10 @@ impl Reno {
 impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, _cx: &mut Cx<'_>, _path: &Path, ack: &Ack) {
-        if ack.acked == Size::ZERO || ack.limited_by != Limit::CongestionWindow || ack.episode == Episode::Fast {
+        if ack.acked == Size::ZERO
+            || ack.limited_by != Limit::CongestionWindow
+            || ack.episode == Episode::Fast
+        {
             return;
         }
         if ack.episode == Episode::Ended {

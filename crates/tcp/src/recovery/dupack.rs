@@ -14,7 +14,12 @@ use crate::scheme::Detection;
 
 impl Recovery {
     #[inline]
-    pub(super) fn dupack_on_ack(&mut self, board: &mut Scoreboard, view: &AckView<'_>, finding: &mut Finding) {
+    pub(super) fn dupack_on_ack(
+        &mut self,
+        board: &mut Scoreboard,
+        view: &AckView<'_>,
+        finding: &mut Finding,
+    ) {
         match self.episode {
             Episode::Open | Episode::Ended => {
                 if !view.duplicate {

@@ -47,7 +47,6 @@ impl Frto {
     pub(super) fn on_ack(&mut self, board: &Scoreboard, view: &AckView<'_>) -> bool {
         let advanced = view.digest.acked > 0;
         match self.step {
-            Step::Off => false,
             Step::First if advanced && board.una() < self.recover => {
                 self.step = Step::Second;
                 false
@@ -64,7 +63,7 @@ impl Frto {
                 self.step = Step::Off;
                 false
             }
-            Step::First | Step::Second => false,
+            Step::Off | Step::First | Step::Second => false,
         }
     }
 }

@@ -204,7 +204,9 @@ impl Recovery {
         match self.episode {
             Episode::Fast => self.prr.sent(len),
             // RACK's limited transmit: what SACKs let go before recovery is no part of FlightSize (RFC 5681, section 3.2)
-            Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => self.limited_sent += len,
+            Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => {
+                self.limited_sent += len
+            }
             _ => {}
         }
     }
@@ -251,7 +253,12 @@ impl Recovery {
         let in_flight = self.in_flight(board);
         match self.params.reduction {
             Reduction::AtOnce => {}
-            Reduction::RateHalving => self.halving.on_ack(digest.delivered.max(mss.min(self.credit.max(0) as u64)), in_flight, target, mss),
+            Reduction::RateHalving => self.halving.on_ack(
+                digest.delivered.max(mss.min(self.credit.max(0) as u64)),
+                in_flight,
+                target,
+                mss,
+            ),
             Reduction::Prr => {
                 let delivered = if digest.delivered == 0 { mss } else { digest.delivered };
                 self.prr.on_ack(delivered, in_flight, target, mss, progress);

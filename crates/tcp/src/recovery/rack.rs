@@ -80,9 +80,7 @@ impl Rack {
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
             self.reo_wnd_persist = REO_WND_PERSIST;
         }
-        if !self.reordering_seen
-            && (recovering || board.sacked() >= u64::from(DUP_THRESH) * view.mss)
-        {
+        if !self.reordering_seen && (recovering || board.sacked() >= u64::from(DUP_THRESH) * view.mss) {
             return Duration::ZERO;
         }
         let quarter = view.rtt.min().unwrap_or_default() / 4;

@@ -61,7 +61,8 @@ impl Recovery {
         if self.rescue.is_some_and(|r| r > board.una()) {
             return None;
         }
-        let last = (0..board.len()).rev().find(|i| board.get(*i).is_some_and(|s| !s.sacked && s.resends == 0))?;
+        let last =
+            (0..board.len()).rev().find(|i| board.get(*i).is_some_and(|s| !s.sacked && s.resends == 0))?;
         self.rescue = Some(self.recover);
         Some(last)
     }
