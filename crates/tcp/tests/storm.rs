@@ -5,6 +5,8 @@
 //! the engine calls readable against what was sent. So a segment in the wrong place, a byte reported that never arrived, or a FIN
 //! reported early is found, whatever the engine believes of itself.
 
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, World};
 use bentpipe_tcp::{
     Chance, Config, Connection, DelayedAck, Detection, Event, Growth, Jitter, JitterKind, Offer, Options,
@@ -58,11 +60,32 @@ type Flight = (Instant, u64, usize, Packet, Vec<u8>);
 struct Storm {
     now: Instant,
     ends: [End; 2],
+    sky: Sky,
+    config: Arc<Config>,
+}
+
+/// The path: what is under way, and the chance that decides about it.
+struct Sky {
     flights: Vec<Flight>,
     rng: Rng,
     weather: Weather,
-    config: Arc<Config>,
     sequence: u64,
+}
+
+impl Sky {
+    /// Sends a packet towards end `to`: lost, once, or twice, each copy with a delay of its own.
+    fn fly(&mut self, now: Instant, to: usize, packet: &Packet, bytes: &[u8]) {
+        let copies = match self.rng.unit() {
+            u if u < self.weather.loss => 0,
+            u if u < self.weather.loss + self.weather.duplicate => 2,
+            _ => 1,
+        };
+        for _ in 0..copies {
+            self.sequence += 1;
+            let at = now + Duration::from_millis(20) + self.rng.up_to(self.weather.spread);
+            self.flights.push((at, self.sequence, to, packet.clone(), bytes.to_vec()));
+        }
+    }
 }
 
 const ADDRESSES: [(Addr, u16); 2] = [(Addr(1), 1000), (Addr(2), 2000)];
@@ -77,7 +100,7 @@ impl Storm {
         let client = Connection::connect(&cx, tuple, Arc::clone(&config), chance);
         ends[0].conn = Some(client);
         let rng = Rng::new(seed, "weather", Purpose::Errors);
-        Self { now: Instant::ZERO, ends, flights: Vec::new(), rng, weather, config, sequence: 0 }
+        Self { now: Instant::ZERO, ends, sky: Sky { flights: Vec::new(), rng, weather, sequence: 0 }, config }
     }
 
     /// Applications act, then everything that may be sent goes out.
@@ -94,7 +117,7 @@ impl Storm {
         }
         // the application reads a random part of what is readable
         let readable = conn.readable() as usize;
-        let take = (self.rng.unit() * (readable as f64 + 1.0)) as usize;
+        let take = (self.sky.rng.unit() * (readable as f64 + 1.0)) as usize;
         conn.consume(now, take as u64);
         end.read += take;
         assert!(end.read <= source_len, "no byte is duplicated");
@@ -109,7 +132,7 @@ impl Storm {
             let (off, len) = (packet.body.off as usize, packet.body.len as usize);
             let bytes = end.source[off.min(end.source.len())..(off + len).min(end.source.len())].to_vec();
             assert_eq!(bytes.len(), len, "no segment reaches beyond what was written");
-            self.flights.extend(fly(&mut self.rng, &self.weather, now, 1 - i, &packet, &bytes, &mut self.sequence));
+            self.sky.fly(now, 1 - i, &packet, &bytes);
         }
     }
 
@@ -148,8 +171,8 @@ impl Storm {
             let (end, source) = (&self.ends[i], &self.ends[1 - i].source);
             let Some(conn) = &end.conn else { continue };
             let claimed = end.read + conn.readable() as usize;
-            for position in 0..claimed {
-                assert_eq!(end.arrived[position], Some(source[position]), "end {i}, byte {position}");
+            for (position, byte) in source.iter().enumerate().take(claimed) {
+                assert_eq!(end.arrived[position], Some(*byte), "end {i}, byte {position}");
             }
             if end.peer_closed {
                 assert_eq!(claimed, source.len(), "a FIN is reported after the last byte, not before");
@@ -158,9 +181,9 @@ impl Storm {
     }
 
     fn is_over(&self) -> bool {
-        self.ends.iter().all(|e| {
-            e.conn.as_ref().is_some_and(|c| matches!(c.state(), State::Closed | State::TimeWait))
-        })
+        self.ends
+            .iter()
+            .all(|e| e.conn.as_ref().is_some_and(|c| matches!(c.state(), State::Closed | State::TimeWait)))
     }
 
     fn run(&mut self) {
@@ -195,14 +218,15 @@ impl Storm {
     fn step(&mut self) {
         let deadline = |e: &End| e.conn.as_ref().map_or(Instant::NEVER, Connection::deadline);
         let timer = deadline(&self.ends[0]).min(deadline(&self.ends[1]));
-        let first = (0..self.flights.len()).min_by_key(|i| (self.flights[*i].0, self.flights[*i].1));
-        let arrival = first.map_or(Instant::NEVER, |i| self.flights[i].0);
+        let first =
+            (0..self.sky.flights.len()).min_by_key(|i| (self.sky.flights[*i].0, self.sky.flights[*i].1));
+        let arrival = first.map_or(Instant::NEVER, |i| self.sky.flights[i].0);
         // an application that reads late must be run now and then
         let next = timer.min(arrival).min(self.now + Duration::from_millis(50));
         assert!(next >= self.now, "a deadline lies in the past: {next} at {}", self.now);
         self.now = next;
         if let Some(i) = first.filter(|_| arrival <= next) {
-            let flight = self.flights.swap_remove(i);
+            let flight = self.sky.flights.swap_remove(i);
             self.deliver(flight);
         }
         for i in 0..2 {
@@ -218,29 +242,6 @@ impl Storm {
 fn chance(end: &mut End) -> Chance {
     let jitter = Some(end.world.open_rng("storm", Purpose::Jitter));
     Chance { isn: end.isn, timestamp: end.isn.0 ^ 0x5555, jitter }
-}
-
-fn fly(
-    rng: &mut Rng,
-    weather: &Weather,
-    now: Instant,
-    to: usize,
-    packet: &Packet,
-    bytes: &[u8],
-    sequence: &mut u64,
-) -> Vec<Flight> {
-    let copies = match rng.unit() {
-        u if u < weather.loss => 0,
-        u if u < weather.loss + weather.duplicate => 2,
-        _ => 1,
-    };
-    (0..copies)
-        .map(|_| {
-            *sequence += 1;
-            let at = now + Duration::from_millis(20) + rng.up_to(weather.spread);
-            (at, *sequence, to, packet.clone(), bytes.to_vec())
-        })
-        .collect()
 }
 
 fn growths() -> [Growth; 3] {
@@ -280,7 +281,8 @@ fn storm_over(detection: Detection, seeds: core::ops::Range<u64>) {
     for reduction in [Reduction::AtOnce, Reduction::RateHalving, Reduction::Prr] {
         for growth in growths() {
             for seed in seeds.clone() {
-                let mut rng = Rng::new(seed, &format!("{detection:?}{reduction:?}{growth:?}"), Purpose::Start);
+                let mut rng =
+                    Rng::new(seed, &format!("{detection:?}{reduction:?}{growth:?}"), Purpose::Start);
                 let recovery = RecoveryParams { detection, reduction, frto: rng.unit() < 0.5 };
                 let scheme = Scheme { name: "cubic", recovery, growth };
                 let weather = Weather {
@@ -291,7 +293,9 @@ fn storm_over(detection: Detection, seeds: core::ops::Range<u64>) {
                 let config = config(&mut rng, scheme);
                 let mut size = || (rng.unit() * rng.unit() * 80_000.0) as usize;
                 let bytes = [size(), size()];
-                let told = format!("{detection:?} {reduction:?} {growth:?} seed {seed} {weather:?} {bytes:?} {config:?}");
+                let told = format!(
+                    "{detection:?} {reduction:?} {growth:?} seed {seed} {weather:?} {bytes:?} {config:?}"
+                );
                 let outcome = std::panic::catch_unwind(|| Storm::new(seed, config, weather, bytes).run());
                 assert!(outcome.is_ok(), "failed: {told}");
             }
