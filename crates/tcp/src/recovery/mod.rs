@@ -205,7 +205,7 @@ impl Recovery {
             Episode::Fast => self.prr.sent(len),
             // RACK's limited transmit: what SACKs let go before recovery is no part of FlightSize (RFC 5681, section 3.2)
             Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => {
-                self.limited_sent += len
+                self.limited_sent += len;
             }
             _ => {}
         }

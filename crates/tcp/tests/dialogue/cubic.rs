@@ -32,8 +32,8 @@ fn lose_one(d: &mut Dialogue, ms: u64) {
 
 /// RFC 9438, section 4.2: W_cubic(t), in segments.
 fn w_cubic(t: f64, w_max: f64, start: f64) -> f64 {
-    let k = ((w_max - start) / C).cbrt();
-    C * (t - k).powi(3) + w_max
+    let d = t - libm::cbrt((w_max - start) / C);
+    C * d * d * d + w_max
 }
 
 /// The window after rounds of half a second, beside the closed form for the end of each round.

@@ -170,7 +170,8 @@ impl Dialogue {
         let mut world = World::new(1);
         let jitter = config.jitter.map(|_| world.open_rng("dialogue", Purpose::Jitter));
         let chance = Chance { isn: OURS, timestamp: 0, jitter };
-        let conn = Connection::connect(&world.cx(Instant::ZERO, NodeId(0)), tuple(), Arc::new(config), chance);
+        let conn =
+            Connection::connect(&world.cx(Instant::ZERO, NodeId(0)), tuple(), Arc::new(config), chance);
         let mut d = Self { world, conn, now: Instant::ZERO, sent: VecDeque::new() };
         d.pump();
         d
@@ -219,8 +220,9 @@ impl Dialogue {
     }
 
     /// Established at 100 ms, with `n` segments of 1000 B sent then, and plenty more written; the clock stands at 200 ms.
-    pub fn flying(config: Config, n: u32) -> Self {
-        let mut d = Self::established(Config { initial_window: n, ..config });
+    pub fn flying(mut config: Config, n: u32) -> Self {
+        config.initial_window = n;
+        let mut d = Self::established(config);
         d.write(1_000_000).sent(&(0..u64::from(n)).collect::<Vec<_>>());
         d.at(200);
         d
@@ -287,7 +289,8 @@ impl Dialogue {
 
     /// The next segment of ours, whatever it is, with its time in milliseconds.
     pub fn take(&mut self) -> (u64, Packet) {
-        let (at, packet) = self.sent.pop_front().unwrap_or_else(|| panic!("nothing was sent by {}", self.now));
+        let (at, packet) =
+            self.sent.pop_front().unwrap_or_else(|| panic!("nothing was sent by {}", self.now));
         (at.0 / 1_000_000, packet)
     }
 
@@ -353,7 +356,11 @@ impl Dialogue {
     #[track_caller]
     pub fn silent(&mut self) -> &mut Self {
         if let Some((at, packet)) = self.sent.front() {
-            panic!("expected silence, but at {at}: seq {} len {} {packet:?}", position(OURS, packet.tcp.seq), packet.body.len);
+            panic!(
+                "expected silence, but at {at}: seq {} len {} {packet:?}",
+                position(OURS, packet.tcp.seq),
+                packet.body.len
+            );
         }
         self
     }
