@@ -15,19 +15,61 @@ use std::collections::VecDeque;
 /// One direction of a link. Fields stand in the order of their use: an idle link is passed by touching two cache lines,
 /// which is what makes thousands of links cheap.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Link {
     /// End of the service in progress; in the past when idle.
     busy_until: Instant,
     armed: Instant,
-    in_flight: VecDeque<(Instant, Pkt)>,
+    in_flight: InFlight,
     channel: Channel,
     served: Served,
     queue: DropTail,
     /// Boxed: an idle link touches none of it.
     stats: Box<LinkStats>,
-    /// Hop limit of the packet that is delivered next: read early, so that its cache line is there when it is needed.
-    ahead: u8,
+}
+
+/// Packets on their way, first to arrive first. The first lies in place: most links carry one packet at a time.
+#[derive(Debug)]
+#[repr(C)]
+struct InFlight {
+    first: Option<Pkt>,
+    first_at: Instant,
+    rest: VecDeque<(Instant, Pkt)>,
+}
+
+impl InFlight {
+    const EMPTY: Self = Self { first: None, first_at: Instant::NEVER, rest: VecDeque::new() };
+
+    #[inline]
+    fn push(&mut self, at: Instant, packet: Pkt) {
+        if self.first.is_none() {
+            self.first = Some(packet);
+            self.first_at = at;
+        } else {
+            self.rest.push_back((at, packet));
+        }
+    }
+
+    #[inline]
+    const fn first_at(&self) -> Option<Instant> {
+        self.first_at.as_deadline()
+    }
+
+    #[inline]
+    fn pop_until(&mut self, now: Instant) -> Option<Pkt> {
+        if self.first_at > now {
+            return None;
+        }
+        let packet = self.first.take();
+        match self.rest.pop_front() {
+            Some((at, next)) => {
+                self.first = Some(next);
+                self.first_at = at;
+            }
+            None => self.first_at = Instant::NEVER,
+        }
+        packet
+    }
 }
 
 impl Link {
@@ -36,12 +78,11 @@ impl Link {
         Self {
             busy_until: Instant::ZERO,
             armed: Instant::NEVER,
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::EMPTY,
             channel,
             served: Served::NONE,
             queue,
             stats: Box::new(LinkStats::EMPTY),
-            ahead: 0,
         }
     }
 
@@ -90,7 +131,7 @@ impl Link {
         self.served.bytes += size;
         self.served.busy += end.since(start);
         match self.channel.fate(cx, size) {
-            None => self.in_flight.push_back((end + self.channel.one_way(), packet)),
+            None => self.in_flight.push(end + self.channel.one_way(), packet),
             Some(cause) => self.drop(cx, packet, cause),
         }
     }
@@ -104,24 +145,17 @@ impl Link {
     #[inline]
     fn deliver(&mut self, cx: &mut Cx<'_>) {
         self.catch_up(cx);
-        while let Some((at, _)) = self.in_flight.front()
-            && *at <= cx.now
-        {
-            if let Some((_, packet)) = self.in_flight.pop_front() {
-                cx.trace(Mask::PACKETS, || Event::Delivered(&packet));
-                cx.send(Port(0), packet);
-            }
-        }
-        if let Some((_, next)) = self.in_flight.front() {
-            self.ahead = next.hops;
+        while let Some(packet) = self.in_flight.pop_until(cx.now) {
+            cx.trace(Mask::PACKETS, || Event::Delivered(&packet));
+            cx.send(Port(0), packet);
         }
     }
 
     /// The next time this link must be called: the first arrival, or, when nothing flies, the next begin of a service.
     #[inline]
     fn deadline(&self) -> Instant {
-        match self.in_flight.front() {
-            Some((at, _)) => *at,
+        match self.in_flight.first_at() {
+            Some(at) => at,
             None if self.queue.is_empty() => Instant::NEVER,
             None => self.busy_until,
         }

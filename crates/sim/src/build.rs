@@ -4,7 +4,7 @@ use crate::routes::{Hop, RouteTable};
 use crate::world::{AnyNode, Simulation};
 use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
 use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
-use bentpipe_nodes::{Call, Host, Listener, Reader, Writer};
+use bentpipe_nodes::{Call, Host, Listener, Reader, Router, Writer};
 use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
                 let jitter = jitters(i).then(|| sim.world.open_rng(&node.name, Purpose::Jitter));
                 sim.add(AnyNode::Host(Box::new(Host::new(Addr(i as u32), isn, jitter))))
             }
-            spec::NodeKind::Router => sim.add(AnyNode::Router(Box::default())),
+            spec::NodeKind::Router => sim.add(AnyNode::Router(Router::default())),
         })
         .collect()
 }

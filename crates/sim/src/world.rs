@@ -5,8 +5,7 @@ use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
 use std::collections::BTreeMap;
 
-/// The built-in nodes. An enum, so that a call costs a branch and not a pointer. Links are by far the most visited,
-/// so they lie here in place; the others are boxed.
+/// A built-in node to add.
 #[derive(Debug)]
 pub enum AnyNode {
     /// Ends of connections.
@@ -14,16 +13,53 @@ pub enum AnyNode {
     /// One direction of a link.
     Link(Link),
     /// Forwards.
-    Router(Box<Router>),
+    Router(Router),
 }
 
-impl AnyNode {
+/// Where a node lies: its kind's table and its place there.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Host(u32),
+    Link(u32),
+    Router(u32),
+}
+
+/// The built-in nodes, a table for each kind, so that a call costs a branch and no pointer, and links, by far the most visited, lie
+/// side by side.
+#[derive(Debug, Default)]
+struct Nodes {
+    places: Vec<Place>,
+    hosts: Vec<Box<Host>>,
+    links: Vec<Link>,
+    routers: Vec<Router>,
+}
+
+impl Nodes {
+    fn add(&mut self, node: AnyNode) -> NodeId {
+        let place = match node {
+            AnyNode::Host(host) => {
+                self.hosts.push(host);
+                Place::Host(self.hosts.len() as u32 - 1)
+            }
+            AnyNode::Link(link) => {
+                self.links.push(link);
+                Place::Link(self.links.len() as u32 - 1)
+            }
+            AnyNode::Router(router) => {
+                self.routers.push(router);
+                Place::Router(self.routers.len() as u32 - 1)
+            }
+        };
+        self.places.push(place);
+        NodeId(self.places.len() as u32 - 1)
+    }
+
     #[inline]
-    fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
-        match self {
-            Self::Host(n) => n.handle(cx, input),
-            Self::Link(n) => n.handle(cx, input),
-            Self::Router(n) => n.handle(cx, input),
+    fn handle(&mut self, id: NodeId, cx: &mut Cx<'_>, input: Input) {
+        match self.places[id.0 as usize] {
+            Place::Host(i) => self.hosts[i as usize].handle(cx, input),
+            Place::Link(i) => self.links[i as usize].handle(cx, input),
+            Place::Router(i) => self.routers[i as usize].handle(cx, input),
         }
     }
 }
@@ -65,7 +101,7 @@ pub struct Simulation {
     /// The driver's side of every `Cx`.
     pub world: World,
     now: Instant,
-    nodes: Vec<AnyNode>,
+    nodes: Nodes,
     wires: Wires,
     events: u64,
 }
@@ -76,7 +112,7 @@ impl Simulation {
         Self {
             world: World::new(seed),
             now: Instant::ZERO,
-            nodes: Vec::new(),
+            nodes: Nodes::default(),
             wires: Wires::default(),
             events: 0,
         }
@@ -84,9 +120,8 @@ impl Simulation {
 
     /// Adds a node.
     pub fn add(&mut self, node: AnyNode) -> NodeId {
-        self.nodes.push(node);
         self.wires.one.push(None);
-        NodeId((self.nodes.len() - 1) as u32)
+        self.nodes.add(node)
     }
 
     /// Plugs the next free port of `from` into `to`; returns the port of `from`.
@@ -105,30 +140,24 @@ impl Simulation {
 
     /// A host, to look at or to set up.
     pub fn host(&mut self, id: NodeId) -> Option<(&mut Host, Cx<'_>)> {
-        match &mut self.nodes[id.0 as usize] {
-            AnyNode::Host(h) => Some((h, self.world.cx(self.now, id))),
-            _ => None,
-        }
+        let Place::Host(i) = self.nodes.places[id.0 as usize] else { return None };
+        Some((&mut self.nodes.hosts[i as usize], self.world.cx(self.now, id)))
     }
     /// A link, to look at.
     pub fn link(&mut self, id: NodeId) -> Option<(&mut Link, Cx<'_>)> {
-        match &mut self.nodes[id.0 as usize] {
-            AnyNode::Link(l) => Some((l, self.world.cx(self.now, id))),
-            _ => None,
-        }
+        let Place::Link(i) = self.nodes.places[id.0 as usize] else { return None };
+        Some((&mut self.nodes.links[i as usize], self.world.cx(self.now, id)))
     }
     /// A router, to look at or to set up.
     pub fn router(&mut self, id: NodeId) -> Option<&mut Router> {
-        match &mut self.nodes[id.0 as usize] {
-            AnyNode::Router(r) => Some(r),
-            _ => None,
-        }
+        let Place::Router(i) = self.nodes.places[id.0 as usize] else { return None };
+        Some(&mut self.nodes.routers[i as usize])
     }
 
     /// True when the sender of `flow` has the acknowledgment of its last data byte.
     pub fn finished(&self, flow: &crate::build::FlowEnds) -> bool {
-        let AnyNode::Host(host) = &self.nodes[flow.from.0.0 as usize] else { return false };
-        let conn = host.connection(flow.from.2, (flow.to.1, flow.to.2));
+        let Place::Host(i) = self.nodes.places[flow.from.0.0 as usize] else { return false };
+        let conn = self.nodes.hosts[i as usize].connection(flow.from.2, (flow.to.1, flow.to.2));
         conn.is_some_and(|c| c.stats().finished_at.is_some())
     }
 
@@ -138,13 +167,11 @@ impl Simulation {
             assert!(wake.at >= self.now, "time never runs backwards");
             self.now = wake.at;
             self.events += 1;
-            self.nodes[wake.node.0 as usize]
-                .handle(&mut self.world.cx(wake.at, wake.node), Input::Timer(wake.slot));
+            self.nodes.handle(wake.node, &mut self.world.cx(wake.at, wake.node), Input::Timer(wake.slot));
             while let Some((from, port, packet)) = self.world.outbox.pop_front() {
                 let to = self.wires.end(from, port);
                 self.events += 1;
-                self.nodes[to.0 as usize]
-                    .handle(&mut self.world.cx(wake.at, to), Input::Packet(Port(0), packet));
+                self.nodes.handle(to, &mut self.world.cx(wake.at, to), Input::Packet(Port(0), packet));
             }
             if stop(self) {
                 return;

@@ -7,7 +7,9 @@
 //! loss; it is used while larger (section 4.3). Loss: ssthresh = max(2, beta * flight), fast convergence (4.6, 4.7).
 //! The clock of t stands still while the window is not the limit (section 4.2); after a timeout K = 0 (section 4.8).
 //! Slow start, while cwnd <= ssthresh (section 4.10): standard, ended by HyStart++ (RFC 9406) or by loss.
-//! Deviations: none. Windows are kept in segments as f64, as the RFC's equations are; only +, -, *, / and libm's cbrt are used, so
+//! Deviation: the reduction starts from cwnd while it is in full use, where section 4.6 has flight_size and allows cwnd given
+//! measures against an unused window: growth stops while the window is not the limit, and an unused one counts as flight. A
+//! flight is whole segments; without the fraction every loss would cost half a segment more. Windows are kept in segments as f64, as the RFC's equations are; only +, -, *, / and libm's cbrt are used, so
 //! results do not depend on the platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
 
 use super::hystart::{CSS_GROWTH_DIVISOR, Hystart, HystartParams, L_UNPACED, Phase};
@@ -84,6 +86,12 @@ impl Cubic {
 
     fn segments(&self) -> f64 {
         self.window.cwnd() as f64 / self.window.mss() as f64
+    }
+
+    /// What a loss reduces: the window, if it was used up to the segment that did not fit; else the flight.
+    const fn loss_base(&self, path: &Path) -> Size {
+        let used = path.flight.0 + self.window.mss() > self.window.cwnd();
+        if used { Size(self.window.cwnd()) } else { path.flight }
     }
 
     fn slow_start(&mut self, ack: &Ack) {
@@ -174,7 +182,7 @@ impl CongestionControl for Cubic {
                 _ => cwnd,
             };
         }
-        self.window.reduce(path, loss.cause, self.params.beta);
+        self.window.reduce_from(self.loss_base(path), loss.cause, self.params.beta);
         self.epoch = None;
         self.credit = 0.0;
         self.hystart = None; // section 4.3 of RFC 9406: only the first slow start

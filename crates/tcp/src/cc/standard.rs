@@ -80,10 +80,15 @@ impl Window {
 
     /// Answers a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh, or one segment after a timeout.
     pub fn reduce(&mut self, path: &Path, cause: LossCause, factor: f64) {
+        self.reduce_from(path.flight, cause, factor);
+    }
+
+    /// The same from another base than the FlightSize.
+    pub fn reduce_from(&mut self, base: Size, cause: LossCause, factor: f64) {
         self.credit = 0;
         if cause != LossCause::RepeatedTimeout {
             self.before = (self.cwnd, self.ssthresh);
-            self.set_ssthresh((path.flight.0 as f64 * factor) as u64);
+            self.set_ssthresh((base.0 as f64 * factor) as u64);
         }
         self.cwnd = match cause {
             LossCause::Fast | LossCause::Mark => self.ssthresh,
