@@ -1,7 +1,7 @@
 //! Values -> nodes: builds the network that a scenario describes.
 
 use crate::routes::{Hop, RouteTable};
-use crate::world::{AnyNode, Simulation};
+use crate::world::Simulation;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
 use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
 use bentpipe_nodes::{Call, Host, Listener, Reader, Router, Writer};
@@ -56,9 +56,9 @@ fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
             spec::NodeKind::Host => {
                 let isn = sim.world.open_rng(&node.name, Purpose::Isn);
                 let jitter = jitters(i).then(|| sim.world.open_rng(&node.name, Purpose::Jitter));
-                sim.add(AnyNode::Host(Box::new(Host::new(Addr(i as u32), isn, jitter))))
+                sim.add_host(Host::new(Addr(i as u32), isn, jitter))
             }
-            spec::NodeKind::Router => sim.add(AnyNode::Router(Router::default())),
+            spec::NodeKind::Router => sim.add_router(Router::default()),
         })
         .collect()
 }
@@ -79,7 +79,7 @@ fn add_links(
             (&link.reverse_name, &link.backward, link.b, link.a),
         ] {
             let node = direction(sim, name, spec);
-            let id = sim.add(AnyNode::Link(node));
+            let id = sim.add_link(node);
             let port = sim.wire(nodes[a], id);
             sim.wire(id, nodes[b]);
             ports[a].push(Hop { to: b, link: i, port, bps: spec.rate.bps() });

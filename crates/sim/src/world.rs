@@ -5,17 +5,6 @@ use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
 use std::collections::BTreeMap;
 
-/// A built-in node to add.
-#[derive(Debug)]
-pub enum AnyNode {
-    /// Ends of connections.
-    Host(Box<Host>),
-    /// One direction of a link.
-    Link(Link),
-    /// Forwards.
-    Router(Router),
-}
-
 /// Where a node lies: its kind's table and its place there.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -29,31 +18,12 @@ enum Place {
 #[derive(Debug, Default)]
 struct Nodes {
     places: Vec<Place>,
-    hosts: Vec<Box<Host>>,
+    hosts: Vec<Host>,
     links: Vec<Link>,
     routers: Vec<Router>,
 }
 
 impl Nodes {
-    fn add(&mut self, node: AnyNode) -> NodeId {
-        let place = match node {
-            AnyNode::Host(host) => {
-                self.hosts.push(host);
-                Place::Host(self.hosts.len() as u32 - 1)
-            }
-            AnyNode::Link(link) => {
-                self.links.push(link);
-                Place::Link(self.links.len() as u32 - 1)
-            }
-            AnyNode::Router(router) => {
-                self.routers.push(router);
-                Place::Router(self.routers.len() as u32 - 1)
-            }
-        };
-        self.places.push(place);
-        NodeId(self.places.len() as u32 - 1)
-    }
-
     #[inline]
     fn handle(&mut self, id: NodeId, cx: &mut Cx<'_>, input: Input) {
         match self.places[id.0 as usize] {
@@ -118,10 +88,28 @@ impl Simulation {
         }
     }
 
-    /// Adds a node.
-    pub fn add(&mut self, node: AnyNode) -> NodeId {
+    /// Adds a host.
+    pub fn add_host(&mut self, host: Host) -> NodeId {
+        self.nodes.hosts.push(host);
+        self.place(Place::Host(self.nodes.hosts.len() as u32 - 1))
+    }
+
+    /// Adds one direction of a link.
+    pub fn add_link(&mut self, link: Link) -> NodeId {
+        self.nodes.links.push(link);
+        self.place(Place::Link(self.nodes.links.len() as u32 - 1))
+    }
+
+    /// Adds a router.
+    pub fn add_router(&mut self, router: Router) -> NodeId {
+        self.nodes.routers.push(router);
+        self.place(Place::Router(self.nodes.routers.len() as u32 - 1))
+    }
+
+    fn place(&mut self, place: Place) -> NodeId {
         self.wires.one.push(None);
-        self.nodes.add(node)
+        self.nodes.places.push(place);
+        NodeId(self.nodes.places.len() as u32 - 1)
     }
 
     /// Plugs the next free port of `from` into `to`; returns the port of `from`.

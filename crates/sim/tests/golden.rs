@@ -3,12 +3,16 @@
 //! The committed fingerprints are of whole JSON reports. `make test` runs this in both profiles. A change of the engine's behaviour changes
 //! them: look at what changed, then write them anew with `BLESS=1 cargo test -p bentpipe-sim --test golden`.
 
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
 use bentpipe_scenario::{Source, load};
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// Scenario file, overrides, seed.
-const RUNS: [(&str, &[(&str, &str)], u64); 8] = [
+type Run = (&'static str, &'static [(&'static str, &'static str)], u64);
+
+const RUNS: [Run; 8] = [
     ("window", &[("duration", "60 s"), ("ber", "1e-6"), ("tcp", "rate-halving")], 1),
     ("transfer", &[("iw", "4")], 1),
     ("burst", &[("tcp", "sack"), ("delayed_ack", "on")], 2),

@@ -1,5 +1,7 @@
 //! For each cause a scenario built for it, in which it has the largest share; and what must hold of every report.
 
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
 use bentpipe_scenario::{Source, load};
 use bentpipe_sim::Report;
 

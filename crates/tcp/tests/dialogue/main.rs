@@ -1,5 +1,12 @@
 //! Segment dialogues: what arrives, and what must leave at which time. One file per topic; each test names the rule it holds.
 
+#[allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::option_option,
+    clippy::needless_pass_by_value,
+    reason = "a stage for tests, not an interface"
+)]
 mod script;
 
 mod basics;

@@ -3,7 +3,7 @@
 use crate::script::{Dialogue, acks, data, nth, plain_with, sacks};
 use bentpipe_tcp::{Config, Detection, Growth, RecoveryParams, Reduction, Scheme};
 
-pub fn rack() -> Config {
+pub(crate) fn rack() -> Config {
     let recovery = RecoveryParams { detection: Detection::Rack, reduction: Reduction::AtOnce, frto: false };
     let config = plain_with("cubic");
     Config { scheme: Scheme { recovery, growth: Growth::Reno, ..config.scheme }, ..config }
