@@ -307,8 +307,12 @@ impl Scoreboard {
         self.twice = 0;
     }
 
-    /// Forgets all SACK information: the receiver discarded what it had reported (RFC 2018, section 8).
-    pub fn renege(&mut self) {
+    /// Forgets all SACK information if it covers the oldest byte and yet that is not acknowledged: the receiver discarded what it
+    /// had reported (RFC 2018, section 8).
+    pub fn renege_at_una(&mut self) {
+        if self.segs.front().is_none_or(|s| !s.sacked) {
+            return;
+        }
         for seg in &mut self.segs {
             seg.sacked = false;
         }

@@ -129,8 +129,10 @@ fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut Delivery
             model.bytes.iter_mut().for_each(|b| (b.lost, b.resent) = (false, false));
         }
         Op::Renege => {
-            board.renege();
-            model.bytes.iter_mut().for_each(|b| b.sacked = false);
+            if board.get(0).is_some_and(|s| s.sacked) {
+                model.bytes.iter_mut().for_each(|b| b.sacked = false);
+            }
+            board.renege_at_una();
         }
     }
     digest.delivered

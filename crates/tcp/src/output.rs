@@ -216,6 +216,11 @@ impl Connection {
             Limit::Application | Limit::SendBuffer => self.rate.app_limited(in_flight),
             _ => {}
         }
+        // a probe into a closed window had only the persist timer, and the window opened
+        if !self.board.is_empty() && !self.timers.runs(Timer::Retransmit) && !self.timers.runs(Timer::Persist)
+        {
+            self.restart_retransmit_timer(now);
+        }
         self.arm_tail_probe(now);
     }
 
@@ -280,6 +285,7 @@ impl Connection {
             return idle.then(|| self.send_new(cx, end, false));
         }
         self.timers.set(Timer::Persist, cx.now + self.persist_interval());
+        self.board.renege_at_una();
         let packet = if idle { self.send_new(cx, next + 1, false) } else { self.resend(cx, 0) };
         self.timers.stop(Timer::Retransmit);
         Some(packet)

@@ -297,9 +297,7 @@ impl Recovery {
 
     /// The retransmission timer expired: everything not SACKed is lost; the first segment goes out again.
     pub fn on_timeout(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
-        if board.get(0).is_some_and(|s| s.sacked) {
-            board.renege(); // RFC 2018, section 8: it was discarded after all
-        }
+        board.renege_at_una();
         let loss = loss_of(
             board,
             if repeated { LossCause::RepeatedTimeout } else { LossCause::Timeout },

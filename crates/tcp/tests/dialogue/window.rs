@@ -1,6 +1,6 @@
 //! The peer's window: flow control, silly windows, zero-window probes, window updates.
 
-use crate::script::{ACK, Dialogue, SYN_ACK, Seg, Want, ack, data, fin, plain};
+use crate::script::{ACK, Dialogue, SYN_ACK, Seg, Want, ack, data, fin, plain, plain_with};
 use bentpipe_base::{Flags, Size};
 use bentpipe_tcp::{Config, ReceiveBuffer, State};
 
@@ -116,6 +116,17 @@ fn a_probe_may_be_taken() {
         .sends(data(1003, 1000))
         .sends(data(2003, 498));
     d.silent();
+}
+
+/// RFC 2018, section 8: a probe that is SACKed where it should be acknowledged goes out again, and is not forgotten as the window opens.
+#[test]
+fn a_probe_is_only_acknowledged_cumulatively() {
+    let sacked = Seg { sack: [(1, 2), (0, 0), (0, 0), (0, 0)], ..ACK };
+    let mut d = Dialogue::established(plain_with("sack"));
+    d.gets(Seg { win: 0, ..ACK }).write(1);
+    d.at(1100).sends(data(1, 1)).gets(Seg { win: 0, ..sacked });
+    d.at(3100).sends_at(3100, data(1, 1)).gets(sacked).silent();
+    d.at(4100).sends_at(4100, data(1, 1)).silent();
 }
 
 /// RFC 9293, section 3.8.6.1: a window that closes again is probed anew after one RTO.
