@@ -5,6 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BENTPIPE := $(TARGET)/release/bentpipe
 XTASK := $(CARGO) run --quiet --package xtask --
 TEST_ARGS ?=
+VALIDATE_ARGS ?=
 FUZZ_SECONDS ?= 60
 ISSUE ?= spine
 
@@ -31,6 +32,7 @@ demo: build
 
 test: need-cargo
 	$(CARGO) test --workspace --no-fail-fast $(TEST_ARGS)
+	$(CARGO) test --release --package bentpipe-sim --test golden $(TEST_ARGS)
 
 check: fmt clippy rustdoc tidy deny
 
@@ -59,7 +61,7 @@ bench: need-cargo
 	$(XTASK) bench
 
 validate: need-cargo
-	$(CARGO) run --quiet --release --package bentpipe-validate
+	$(CARGO) run --quiet --release --package bentpipe-validate -- $(VALIDATE_ARGS)
 
 accept: need-cargo
 	$(XTASK) accept $(ISSUE)
