@@ -38,7 +38,11 @@ impl Connection {
             return true; // an old one: its text may still count, its acknowledgment and window do not
         }
         let window_changed = self.update_window(segment, at, ack);
-        if self.board.is_empty() && ack == self.board.una() && !self.closing {
+        if self.board.is_empty()
+            && ack == self.board.una()
+            && !self.closing
+            && !self.tail_probe.is_outstanding()
+        {
             return true; // nothing is outstanding: the everyday case of a pure receiver
         }
         self.take_ack(cx, segment, ack, window_changed);
@@ -84,6 +88,9 @@ impl Connection {
         self.usage.on_ack(digest.acked, round_ended);
         let duplicate = self.is_duplicate(segment, una, window_changed, &digest);
         let finding = self.recover(cx, &digest, duplicate);
+        let bare =
+            digest.acked == 0 && !window_changed && segment.tcp.sack.is_empty() && segment.seq_len() == 0;
+        self.answer_tail_probe(cx, &digest, bare);
         let marked = self.ecn_echo(cx, segment);
         if digest.delivered > 0 {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
@@ -197,8 +204,14 @@ impl Connection {
             self.stats.undone += 1;
         }
         if let Some(loss) = &finding.loss {
-            self.answer_loss(cx, loss);
-        } else if self.tail_probe.on_ack(self.board.una(), digest.dsack.is_some())
+            self.answer_loss(cx, loss, 0);
+        }
+        finding
+    }
+
+    /// RFC 8985, section 7.4: a probe that repaired a loss is answered like fast recovery.
+    fn answer_tail_probe(&mut self, cx: &mut Cx<'_>, digest: &Digest, bare: bool) {
+        if self.tail_probe.on_ack(self.board.una(), digest.dsack.is_some() || bare)
             && self.recovery.episode() == Episode::Open
         {
             let loss = Loss {
@@ -208,15 +221,16 @@ impl Connection {
                 resends: 0,
                 window_then: self.cwnd(),
             };
-            self.answer_loss(cx, &loss);
+            self.answer_loss(cx, &loss, digest.acked);
         }
-        finding
     }
 
-    fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss) {
+    /// `acked` bytes were outstanding as the loss showed and are not any more.
+    fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss, acked: u64) {
         self.tail_probe.cancel();
         self.tell_reduction();
-        let path = self.path();
+        let mut path = self.path();
+        path.flight += Size(acked);
         self.cc.on_loss(cx, &path, loss);
     }
 
@@ -239,7 +253,7 @@ impl Connection {
                 resends: 0,
                 window_then: self.cwnd(),
             };
-            self.answer_loss(cx, &loss);
+            self.answer_loss(cx, &loss, 0);
         }
         true
     }
@@ -302,7 +316,7 @@ impl Connection {
         };
         let finding = self.recovery.on_reorder_timer(&mut self.board, &view);
         if let Some(loss) = &finding.loss {
-            self.answer_loss(cx, loss);
+            self.answer_loss(cx, loss, 0);
             self.restart_retransmit_timer(cx.now);
         }
         if let Some(at) = self.recovery.reorder_deadline() {

@@ -257,7 +257,10 @@ impl Connection {
                 Timer::Pace => {}
                 Timer::Opportunity => self.send.opportunity = Opportunity::Open,
                 Timer::Reorder => self.on_reorder_timer(cx),
-                Timer::TailProbe => self.send.tail_probe = !self.board.is_empty(),
+                Timer::TailProbe => {
+                    self.send.tail_probe = true;
+                    self.restart_retransmit_timer(cx.now); // RFC 8985, section 7.3
+                }
                 Timer::TimeWait => {
                     self.events.push(Event::Closed);
                     self.enter_closed();

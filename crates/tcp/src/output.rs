@@ -242,11 +242,11 @@ impl Connection {
             return;
         }
         let srtt = self.rtt.has_sample().then(|| self.rtt.srtt());
-        if let Some(pto) = self.tail_probe.timeout(srtt, self.board.len() == 1) {
-            let at = self.last_sent.max(now) + pto;
-            if self.timers.at(Timer::Retransmit).is_none_or(|rto| at < rto) {
-                self.timers.set(Timer::TailProbe, at);
-            }
+        if let Some(pto) = self.tail_probe.timeout(srtt, self.board.len() == 1)
+            && let Some(rto_at) = self.timers.at(Timer::Retransmit)
+        {
+            let pto = pto.max(self.config.rto.granularity);
+            self.timers.set(Timer::TailProbe, (now + pto).min(rto_at));
         }
     }
 
@@ -259,7 +259,8 @@ impl Connection {
         }
         if self.send.tail_probe {
             self.send.tail_probe = false;
-            if !self.board.is_empty() && self.recovery.episode() == Episode::Open {
+            if !self.board.is_empty() && self.board.sacked() == 0 && self.recovery.episode() == Episode::Open
+            {
                 let next = self.board.next();
                 let end = self.written.min(next + self.mss()).min(self.peer_edge);
                 let fresh = end > next;

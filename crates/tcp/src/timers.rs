@@ -26,14 +26,15 @@ pub enum Timer {
 const COUNT: usize = 8;
 
 impl Timer {
+    /// In the order in which timers due at once are taken: a tail loss probe goes before a timeout and puts it off.
     const ALL: [Self; COUNT] = [
+        Self::TailProbe,
         Self::Retransmit,
         Self::Persist,
         Self::DelayedAck,
         Self::Pace,
         Self::Opportunity,
         Self::Reorder,
-        Self::TailProbe,
         Self::TimeWait,
     ];
 }

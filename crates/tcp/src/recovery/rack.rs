@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 8985. RACK: a segment is lost if one sent later was delivered and RACK.rtt + reo_wnd have passed since it was sent; the
 //! window is 0 while recovering (or with three SACKed segments) as long as no reordering was seen, else min_RTT/4 times a factor that grows
-//! with DSACKs (up to SRTT). Segments not yet due arm a timer. TLP: 2 SRTT after the last send (plus the worst delayed ACK when one
-//! segment is in flight) new data or the last segment is sent to draw an ACK.
+//! with DSACKs (up to SRTT). Segments not yet due arm a timer. TLP: 2 SRTT after the last segment or ACK (plus the worst delayed ACK when
+//! one segment is in flight), but no later than the timeout would be, new data or the last segment is sent to draw an ACK.
 //! Deviation: the scoreboard is scanned in sequence order, skipping SACKed ranges, in place of a list in sending order: the result is the same.
 
 use super::{AckView, DUP_THRESH, Finding, Recovery};
@@ -190,15 +190,21 @@ impl TailProbe {
         self.outstanding = Some((next, resent));
     }
 
-    /// Takes an acknowledgment. True when the probe repaired a loss that nothing else saw: the scheme must answer (section 7.4).
-    pub fn on_ack(&mut self, una: u64, dsack: bool) -> bool {
+    /// True while a probe waits for its answer.
+    #[inline]
+    pub const fn is_outstanding(&self) -> bool {
+        self.outstanding.is_some()
+    }
+
+    /// Takes an acknowledgment up to `una`; `twice` says that the original and the probe both arrived: a DSACK, or without DSACK a
+    /// duplicate ACK. True when the probe repaired a loss that nothing else saw: the scheme must answer (section 7.4.2).
+    pub fn on_ack(&mut self, una: u64, twice: bool) -> bool {
         let Some((end, resent)) = self.outstanding else { return false };
-        if una < end {
-            return false;
+        if una < end || (una == end && resent && !twice) {
+            return false; // later data tells whether both arrived
         }
         self.outstanding = None;
-        // a DSACK tells that the original had arrived as well: nothing was lost
-        resent && !dsack
+        resent && !twice
     }
 
     /// Forgets the probe: a timeout or fast recovery took over.

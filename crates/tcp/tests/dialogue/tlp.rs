@@ -1,7 +1,7 @@
 //! The tail loss probe: RFC 8985, section 7. SRTT is 100 ms.
 
 use crate::rack::rack;
-use crate::script::{Dialogue, acks, sacks};
+use crate::script::{Dialogue, SYN_ACK, Seg, ack, acks, sacks, syn};
 use bentpipe_tcp::Config;
 
 fn wrote(segments: u64) -> Dialogue {
@@ -32,23 +32,67 @@ fn one_segment_waits_for_the_delayed_ack() {
     d.at(499).sent(&[]).at(500).sent(&[0]);
 }
 
-/// RFC 8985, section 7.4.2: a probe that repaired the tail is a loss; the scheme answers it once.
+/// RFC 8985, section 7.3: the timeout begins anew with the probe.
+#[test]
+fn the_probe_puts_the_timeout_off() {
+    let mut d = wrote(4);
+    d.at(300).sent(&[3]).at(1299).sent(&[]).at(1300).sent(&[0]);
+}
+
+/// RFC 8985, section 7.2: where the timeout would come first, the probe takes its place.
+#[test]
+fn the_probe_comes_no_later_than_the_timeout() {
+    let mut d = Dialogue::connect(rack());
+    d.sends(syn()).at(600).gets(Seg { sack_ok: true, ..SYN_ACK }).sends(ack(1));
+    d.write(2000).sent(&[0, 1]);
+    let rto = d.conn.next_timer().map(|(at, _)| at.0 / 1_000_000);
+    assert_eq!(rto, Some(1800)); // two SRTT; the timeout is at 2400
+    d.at(1200).gets(acks(1)).at(1201).gets(acks(2));
+    for k in 0..40 {
+        d.at(1300 + 600 * k).write(1000).drain();
+        d.at(1900 + 600 * k).gets(acks(3 + k));
+    }
+    d.at(30_000).write(2000).sent(&[42, 43]);
+    d.at(30_999).sent(&[]).at(31_000).sent(&[43]); // RTO 1 s, two SRTT 1.2 s
+    d.at(31_999).sent(&[]).at(32_000).sent(&[42]);
+}
+
+/// The tail of four segments was lost, repaired by a probe, and all is acknowledged up to 700 ms.
+fn repaired() -> Dialogue {
+    let mut d = wrote(4);
+    d.at(200).gets(acks(3)).at(600).sent(&[3]).at(700).gets(acks(4));
+    d
+}
+
+/// RFC 8985, section 7.4.2: a probe that repaired the tail is a loss; the scheme answers it once, and only when later data shows that
+/// the original was no more than late.
 #[test]
 fn a_repaired_tail_is_answered() {
-    let mut d = wrote(4);
-    d.at(200).gets(acks(3));
+    let mut d = repaired();
     let before = d.cwnd();
-    d.at(600).sent(&[3]).at(700).gets(acks(4));
-    assert_eq!((before, d.cwnd()), (5000, 2000));
-    d.write(2000).sent(&[4, 5]).at(800).gets(acks(5)).gets(acks(6));
-    assert!(d.cwnd() >= 2000);
+    d.write(6000).sent(&[4, 5, 6, 7, 8, 9]).at(800).gets(acks(5));
+    assert_eq!((before, d.cwnd()), (6000, 3000)); // half of the six in flight before that ACK
+    d.gets(acks(6)).gets(acks(7)).gets(acks(10));
+    assert!(d.cwnd() >= 3000);
     assert_eq!(d.conn.stats().timeouts, 0);
 }
 
-/// RFC 8985, section 7.4.2: a DSACK says that the original had arrived: no answer.
+/// RFC 8985, section 7.4.2: a DSACK, or a duplicate ACK, says that the original had arrived: no answer. It may come when nothing is
+/// outstanding any more.
+#[test]
+fn a_duplicate_clears_the_probe() {
+    for answer in [sacks(4, &[(3, 4)]), acks(4)] {
+        let mut d = repaired();
+        d.at(710).gets(answer).write(4000).sent(&[4, 5, 6, 7]).at(800).gets(acks(5));
+        assert!(d.cwnd() >= 6000, "{}", d.cwnd());
+    }
+}
+
+/// RFC 8985, section 7.4.2: the DSACK may come with the acknowledgment itself.
 #[test]
 fn a_dsack_clears_the_probe() {
     let mut d = wrote(4);
     d.at(200).gets(acks(3)).at(600).sent(&[3]).at(700).gets(sacks(4, &[(3, 4)]));
+    d.write(4000).sent(&[4, 5, 6, 7]).at(800).gets(acks(5));
     assert!(d.cwnd() >= 5000, "{}", d.cwnd());
 }
