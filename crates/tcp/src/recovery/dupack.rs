@@ -3,8 +3,8 @@
 //! Source: RFC 5681, section 3.2, and RFC 6582. The third duplicate ACK resends the first segment; every further one says that a segment
 //! has left the network. NewReno: a partial ACK resends the next hole at once and keeps the episode; the window deflates by what was
 //! acknowledged less one segment. Reno: any new ACK ends the episode.
-//! Both: no second fast retransmit for the window in which the last loss was found (`recover`), which RFC 6582 asks for and ns-2's
-//! Reno does too; such a loss waits for the timer. The retransmission timer restarts on the first partial ACK only.
+//! Both: no second fast retransmit until more than the window in which the last loss was found (`recover`) is acknowledged, which
+//! RFC 6582 asks for and ns-2's Reno does too; such a loss waits for the timer. The retransmission timer restarts on the first partial ACK only.
 //! Deviation: none.
 
 use super::{AckView, DUP_THRESH, Finding, Recovery};
@@ -29,7 +29,7 @@ impl Recovery {
                     return;
                 }
                 self.dup_acks += 1;
-                if self.dup_acks == DUP_THRESH && board.una() >= self.recover {
+                if self.dup_acks == DUP_THRESH && board.una() > self.recover {
                     self.begin_fast(board, view, finding);
                     self.credit = i64::from(DUP_THRESH) * view.mss as i64;
                 }

@@ -20,6 +20,15 @@ fn a_full_ack_ends_recovery() {
     assert_eq!(d.cwnd(), 5000);
 }
 
+/// RFC 6582, section 3.2, step 2: duplicates of the ACK that ended recovery do not begin another: it covers `recover` and no more.
+#[test]
+fn duplicates_of_the_full_ack_do_not_retransmit() {
+    let mut d = Dialogue::flying(plain_with("newreno"), 10);
+    d.gets_times(3, acks(0)).sent(&[0]).gets(acks(10)).sent(&[10, 11, 12, 13, 14]);
+    d.gets_times(4, acks(10)).sent(&[]);
+    d.gets(acks(11)).sent(&[15]).gets_times(3, acks(11)).sent(&[11]);
+}
+
 /// RFC 6582, section 3.2, step 3: only the first partial ACK restarts the timer.
 #[test]
 fn only_the_first_partial_ack_restarts_the_timer() {
