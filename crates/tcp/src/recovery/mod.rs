@@ -275,10 +275,18 @@ impl Recovery {
         self.recover = board.next();
         self.partial_seen = false;
         self.rescue = None;
-        self.halving.begin(self.flight(board));
-        self.prr.begin(recover_fs(board, view));
+        self.begin_reduction(board, view);
         finding.loss = Some(loss_of(board, LossCause::Fast, Size(board.lost() - lost_before)));
         finding.restart_timer = true;
+    }
+
+    fn begin_reduction(&mut self, board: &Scoreboard, view: &AckView<'_>) {
+        let before = match self.params.detection {
+            Detection::Sack | Detection::Rack => sacked_before(board, view),
+            _ => u64::from(self.dup_acks - 1) * view.mss,
+        };
+        self.halving.begin(self.flight(board), before);
+        self.prr.begin(recover_fs(board, view));
     }
 
     fn end(&mut self) {
@@ -344,8 +352,12 @@ impl Recovery {
 
 /// RFC 9937's RecoverFS: what was outstanding before this acknowledgment, less what was SACKed before it.
 fn recover_fs(board: &Scoreboard, view: &AckView<'_>) -> u64 {
-    let before = board.sacked().saturating_sub(view.digest.newly_sacked);
-    (board.flight() - before + view.digest.acked).max(view.mss)
+    (board.flight() - sacked_before(board, view) + view.digest.acked).max(view.mss)
+}
+
+/// What was SACKed before this acknowledgment.
+fn sacked_before(board: &Scoreboard, view: &AckView<'_>) -> u64 {
+    board.sacked().saturating_sub(view.digest.newly_sacked)
 }
 
 /// Describes the loss of the oldest segment.

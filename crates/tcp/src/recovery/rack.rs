@@ -155,8 +155,7 @@ impl Recovery {
         self.episode = Episode::Fast;
         self.recover = board.next();
         self.rescue = None;
-        self.halving.begin(self.flight(board));
-        self.prr.begin(super::recover_fs(board, view));
+        self.begin_reduction(board, view);
         finding.loss = Some(loss);
         finding.restart_timer = true;
     }

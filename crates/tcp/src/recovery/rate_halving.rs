@@ -15,9 +15,10 @@ pub(super) struct RateHalving {
 }
 
 impl RateHalving {
-    pub(super) const fn begin(&mut self, flight: u64) {
-        self.double = flight * 2;
-        self.capped = flight;
+    /// Of `flight`, `delivered` had left before this acknowledgment began recovery: their half counts as well.
+    pub(super) const fn begin(&mut self, flight: u64, delivered: u64) {
+        self.double = (flight * 2).saturating_sub(delivered);
+        self.capped = self.double / 2;
     }
 
     pub(super) fn on_ack(&mut self, delivered: u64, in_flight: u64, target: u64, mss: u64) {
@@ -37,7 +38,7 @@ mod tests {
     #[test]
     fn sends_one_for_two_and_ends_at_half() {
         let mut h = RateHalving::default();
-        h.begin(20);
+        h.begin(20, 0);
         let mut in_flight = 20;
         let mut sent = 0;
         for _ in 0..20 {

@@ -28,6 +28,17 @@ fn it_ends_at_half() {
     assert_eq!(d.conn.scoreboard().pipe(), 10_000);
 }
 
+/// "The rate-halving algorithm", section 3: what left before the loss was certain counts: 20 leave, 10 are sent, one by one.
+#[test]
+fn duplicates_before_recovery_count() {
+    let mut d = Dialogue::flying(plain_with("rate-halving"), 20);
+    for r in 2..=20 {
+        d.gets(sacks(0, &[(1, r)]));
+    }
+    assert_eq!(d.conn.scoreboard().pipe(), 10_000);
+    assert_eq!(d.drain().len(), 10);
+}
+
 /// Mathis et al., FACK with rate halving: one ACK that reports many lets one segment go, not a burst.
 #[test]
 fn one_ack_lets_no_burst_go() {
