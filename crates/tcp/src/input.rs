@@ -69,12 +69,16 @@ impl Connection {
         let h = &segment.tcp;
         let len = segment.seq_len();
         let position = self.rcv.position(h.seq);
-        if let (Some(ts), true) = (h.timestamps, self.agreed.timestamps)
-            && !h.flags.has(Flags::RST)
-            && self.paws_rejects(cx, ts)
-        {
-            self.rcv.ack_now();
-            return None;
+        if self.agreed.timestamps && !h.flags.has(Flags::RST) {
+            match h.timestamps {
+                Some(ts) if self.paws_rejects(cx, ts) => {
+                    self.rcv.ack_now();
+                    return None;
+                }
+                // RFC 7323, section 3.2: dropped in silence; but a SYN may be of a new connection and draws a challenge
+                None if !h.flags.has(Flags::SYN) => return None,
+                _ => {}
+            }
         }
         match position {
             Some(left) if self.rcv.acceptable(left, len) => {

@@ -211,6 +211,19 @@ fn an_old_timestamp_is_dropped() {
     d.gets(Seg { seq: 401, len: 100, ts: Some((5, 0)), ..ACK }).sends(ack(501));
 }
 
+/// RFC 7323, section 3.2: once timestamps are agreed, a segment without them is dropped in silence, a RST excepted; and a SYN, which
+/// may be of a new connection, draws its challenge (RFC 5961, section 4.2).
+#[test]
+fn a_segment_without_timestamps_is_dropped() {
+    let mut d = Dialogue::established(stamped());
+    d.write(988).sends(data(1, 988));
+    d.gets(Seg { len: 100, ack: Some(989), ..ACK }).silent();
+    assert_eq!((d.conn.readable(), d.conn.unacknowledged()), (0, 988));
+    d.gets(Seg { seq: 50, ..SYN }).sends(ack(1)).silent();
+    d.gets(RST);
+    assert_eq!(d.conn.state(), State::Closed);
+}
+
 /// RFC 7323, section 5.2: a RST is not subject to PAWS.
 #[test]
 fn an_old_timestamp_does_not_save_from_a_rst() {
