@@ -4,7 +4,7 @@
 //! for the length of one call. A simulated and a live driver both own a `World` and differ only in who
 //! advances `now`.
 
-use crate::heap::EventQueue;
+use crate::events::EventQueue;
 use crate::node::{NodeId, Port, Slot};
 use crate::packet::{Packet, Pkt};
 use crate::rng::{Purpose, Rng, RngSlot};

@@ -1,159 +1,78 @@
-//! The event queue: a 4-ary heap in a total order, so that reruns are equal.
+//! A 4-ary heap of wake-ups in a total order: for what lies far ahead.
 //!
-//! Entries are ordered by time, then by the order in which they were pushed. Four children per entry keep the tree
-//! shallow and a sift within one or two cache lines. Taking the earliest leaves a hole at the root that the
-//! next push fills: a link that sends one packet and schedules the next costs one sift, not two.
+//! Keys lie apart from what they stand for, four children in a cache line, and the least of four is found without a branch: which one it
+//! is nobody can predict.
 
-use crate::node::{NodeId, Slot};
-use crate::time::Instant;
+use crate::events::{Key, Owner};
 
-/// A wake-up: when, for whom, which timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wake {
-    /// When it is due.
-    pub at: Instant,
-    order: u64,
-    /// Whom to wake.
-    pub node: NodeId,
-    /// Which of the node's timers.
-    pub slot: Slot,
-}
-
-impl Wake {
-    #[inline]
-    const fn before(&self, other: &Self) -> bool {
-        self.at.0 < other.at.0 || (self.at.0 == other.at.0 && self.order < other.order)
-    }
-}
-
-/// Wake-ups in the order they are due.
+/// Wake-ups by key.
 #[derive(Debug, Default)]
-pub struct EventQueue {
-    heap: Vec<Wake>,
-    hole: bool,
-    pushed: u64,
+pub(crate) struct Heap {
+    keys: Vec<Key>,
+    owners: Vec<Owner>,
 }
 
-impl EventQueue {
-    /// Adds a wake-up.
+impl Heap {
     #[inline]
-    pub fn push(&mut self, at: Instant, node: NodeId, slot: Slot) {
-        let wake = Wake { at, order: self.pushed, node, slot };
-        self.pushed += 1;
-        if self.hole {
-            self.hole = false;
-            self.sift_down(wake);
-        } else {
-            self.heap.push(wake);
-            self.sift_up(wake);
-        }
+    pub(crate) fn first(&self) -> Option<Key> {
+        self.keys.first().copied()
     }
 
-    /// When the next wake-up is due.
-    pub fn next_at(&mut self) -> Option<Instant> {
-        self.fill_hole();
-        self.heap.first().map(|w| w.at)
+    pub(crate) const fn len(&self) -> usize {
+        self.keys.len()
     }
 
-    /// Takes the earliest wake-up due at or before `limit`.
-    #[inline]
-    pub fn pop_until(&mut self, limit: Instant) -> Option<Wake> {
-        self.fill_hole();
-        let first = *self.heap.first()?;
-        if first.at > limit {
-            return None;
-        }
-        self.hole = true;
-        Some(first)
-    }
-
-    /// Number of wake-ups waiting.
-    pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.hole)
-    }
-
-    /// True when nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    #[inline]
-    fn fill_hole(&mut self) {
-        if self.hole {
-            self.hole = false;
-            if let Some(last) = self.heap.pop()
-                && !self.heap.is_empty()
-            {
-                self.sift_down(last);
-            }
-        }
-    }
-
-    fn sift_up(&mut self, wake: Wake) {
-        let mut at = self.heap.len() - 1;
+    pub(crate) fn push(&mut self, key: Key, owner: Owner) {
+        self.keys.push(key);
+        self.owners.push(owner);
+        let mut at = self.keys.len() - 1;
         while at > 0 {
             let parent = (at - 1) / 4;
-            if !wake.before(&self.heap[parent]) {
+            if self.keys[parent] < key {
                 break;
             }
-            self.heap[at] = self.heap[parent];
+            self.keys[at] = self.keys[parent];
+            self.owners[at] = self.owners[parent];
             at = parent;
         }
-        self.heap[at] = wake;
+        self.keys[at] = key;
+        self.owners[at] = owner;
     }
 
-    fn sift_down(&mut self, wake: Wake) {
-        let heap = self.heap.as_mut_slice();
-        let len = heap.len();
+    pub(crate) fn pop(&mut self) -> Option<(Key, Owner)> {
+        let (key, owner) = (self.keys.pop()?, self.owners.pop()?);
+        let (Some(first), Some(first_owner)) = (self.keys.first(), self.owners.first()) else {
+            return Some((key, owner));
+        };
+        let taken = (*first, *first_owner);
+        self.sift_down(key, owner);
+        Some(taken)
+    }
+
+    /// Lets `key` sink from the root, which is free.
+    fn sift_down(&mut self, key: Key, owner: Owner) {
+        let keys = self.keys.as_mut_slice();
         let mut at = 0;
         loop {
             let first = at * 4 + 1;
-            if first >= len {
-                break;
-            }
-            let mut least = first;
-            for child in first + 1..(first + 4).min(len) {
-                if heap[child].before(&heap[least]) {
-                    least = child;
+            let least = if let Some(&[a, b, c, d]) = keys.get(first..first + 4) {
+                let (ab, i) = if b < a { (b, 1) } else { (a, 0) };
+                let (cd, j) = if d < c { (d, 3) } else { (c, 2) };
+                first + if cd < ab { j } else { i }
+            } else {
+                match (first..keys.len()).min_by_key(|i| keys[*i]) {
+                    Some(least) => least,
+                    None => break,
                 }
-            }
-            if !heap[least].before(&wake) {
+            };
+            if keys[least] >= key {
                 break;
             }
-            heap[at] = heap[least];
+            keys[at] = keys[least];
+            self.owners[at] = self.owners[least];
             at = least;
         }
-        heap[at] = wake;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
-
-    proptest! {
-        /// Against `std`'s heap: same order under any mix of pushes and pops, ties by order of arrival.
-        #[test]
-        fn agrees_with_the_standard_heap(ops in proptest::collection::vec((any::<bool>(), 0u64..50), 1..400)) {
-            let mut ours = EventQueue::default();
-            let mut oracle = BinaryHeap::new();
-            for (i, (push, at)) in ops.into_iter().enumerate() {
-                if push {
-                    ours.push(Instant(at), NodeId(i as u32), Slot(0));
-                    oracle.push(Reverse((at, i as u32)));
-                } else {
-                    let limit = at + 10;
-                    let expected = match oracle.peek() {
-                        Some(Reverse((t, _))) if *t <= limit => oracle.pop().map(|Reverse(e)| e),
-                        _ => None,
-                    };
-                    prop_assert_eq!(ours.pop_until(Instant(limit)).map(|w| (w.at.0, w.node.0)), expected);
-                }
-                prop_assert_eq!(ours.len(), oracle.len());
-            }
-        }
+        keys[at] = key;
+        self.owners[at] = owner;
     }
 }

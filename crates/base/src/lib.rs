@@ -5,7 +5,8 @@
 //! socket, starts a thread or draws from the system's randomness. `make check` holds that.
 
 pub mod cx;
-pub mod heap;
+pub mod events;
+mod heap;
 pub mod histogram;
 pub mod node;
 pub mod packet;

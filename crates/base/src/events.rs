@@ -1,0 +1,241 @@
+//! The event queue: wake-ups in a total order, so that reruns are equal.
+//!
+//! Order is by time, then by the order in which wake-ups were asked for. Most lie a millisecond ahead (the next packet of a link), so the near future
+//! is a ring of short time slices: asking costs a list insertion, and only the slice at hand is sorted. What lies beyond the ring (retransmission timers)
+//! waits in a heap, and whichever of the two is earlier comes next. A calendar queue (Brown 1988) with a fixed width.
+
+use crate::heap::Heap;
+use crate::node::{NodeId, Slot};
+use crate::time::Instant;
+
+/// Time in the upper half, order of asking in the lower: one comparison decides.
+pub(crate) type Key = u128;
+/// Whom to wake.
+pub(crate) type Owner = (NodeId, Slot);
+
+/// A slice of the ring is 2^14 ns = 16.4 us long.
+const SLICE_BITS: u32 = 14;
+/// The ring holds 1024 slices: 16.8 ms.
+const SLICES: u64 = 1024;
+const WORDS: usize = (SLICES / 64) as usize;
+const NONE: u32 = u32::MAX;
+
+/// A wake-up: when, for whom, which timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// When it is due.
+    pub at: Instant,
+    /// Whom to wake.
+    pub node: NodeId,
+    /// Which of the node's timers.
+    pub slot: Slot,
+}
+
+/// An entry of a slice's list, or of the list of free places.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    key: Key,
+    owner: Owner,
+    next: u32,
+}
+
+/// Wake-ups in the order they are due.
+#[derive(Debug)]
+pub struct EventQueue {
+    /// The slice at hand, latest first: the next wake-up is the last.
+    now: Vec<(Key, Owner)>,
+    /// Number of that slice since time began.
+    slice: u64,
+    /// First place of each later slice's list.
+    heads: Vec<u32>,
+    /// One bit for each slice that is not empty.
+    filled: [u64; WORDS],
+    places: Vec<Place>,
+    free: u32,
+    far: Heap,
+    in_ring: usize,
+    asked: u64,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self {
+            now: Vec::new(),
+            slice: 0,
+            heads: vec![NONE; SLICES as usize],
+            filled: [0; WORDS],
+            places: Vec::new(),
+            free: NONE,
+            far: Heap::default(),
+            in_ring: 0,
+            asked: 0,
+        }
+    }
+}
+
+const fn time_of(key: Key) -> Instant {
+    Instant((key >> 64) as u64)
+}
+
+const fn slice_of(key: Key) -> u64 {
+    time_of(key).0 >> SLICE_BITS
+}
+
+impl EventQueue {
+    /// Adds a wake-up.
+    #[inline]
+    pub fn push(&mut self, at: Instant, node: NodeId, slot: Slot) {
+        let key = (at.0 as u128) << 64 | self.asked as u128;
+        self.asked += 1;
+        let slice = at.0 >> SLICE_BITS;
+        if slice <= self.slice {
+            let place = self.now.iter().rposition(|e| e.0 > key).map_or(0, |i| i + 1);
+            self.now.insert(place, (key, (node, slot)));
+        } else if slice - self.slice < SLICES {
+            self.push_near(slice, key, (node, slot));
+        } else {
+            self.far.push(key, (node, slot));
+        }
+    }
+
+    #[inline]
+    fn push_near(&mut self, slice: u64, key: Key, owner: Owner) {
+        let i = (slice % SLICES) as usize;
+        let place = Place { key, owner, next: self.heads[i] };
+        if self.free == NONE {
+            self.heads[i] = self.places.len() as u32;
+            self.places.push(place);
+        } else {
+            self.heads[i] = self.free;
+            let taken = &mut self.places[self.free as usize];
+            self.free = taken.next;
+            *taken = place;
+        }
+        self.filled[i / 64] |= 1 << (i % 64);
+        self.in_ring += 1;
+    }
+
+    /// When the next wake-up is due.
+    pub fn next_at(&mut self) -> Option<Instant> {
+        self.settle();
+        let near = self.now.last().map(|e| e.0);
+        near.into_iter().chain(self.far.first()).min().map(time_of)
+    }
+
+    /// Takes the earliest wake-up due at or before `limit`.
+    #[inline]
+    pub fn pop_until(&mut self, limit: Instant) -> Option<Wake> {
+        if self.now.is_empty() {
+            self.settle();
+        }
+        let near = self.now.last().map_or(Key::MAX, |e| e.0);
+        let far = self.far.first().unwrap_or(Key::MAX);
+        let key = near.min(far);
+        if key == Key::MAX || time_of(key) > limit {
+            return None;
+        }
+        let (_, (node, slot)) = if near < far { self.now.pop()? } else { self.far.pop()? };
+        Some(Wake { at: time_of(key), node, slot })
+    }
+
+    /// Brings the next slice to hand when the present one is used up, unless what is far comes before it.
+    fn settle(&mut self) {
+        if !self.now.is_empty() {
+            return;
+        }
+        let next = self.next_filled();
+        let far = self.far.first().map(slice_of);
+        match (next, far) {
+            (Some(near), Some(far)) if far < near => self.slice = self.slice.max(far),
+            (Some(near), _) => self.load(near),
+            (None, Some(far)) => self.slice = self.slice.max(far),
+            (None, None) => {}
+        }
+    }
+
+    /// Number of the first slice after the present one that is not empty.
+    fn next_filled(&self) -> Option<u64> {
+        if self.in_ring == 0 {
+            return None;
+        }
+        let start = self.slice + 1;
+        let first = (start % SLICES) as usize;
+        for step in 0..=WORDS {
+            let word = (first / 64 + step) % WORDS;
+            let mut bits = self.filled[word];
+            if step == 0 {
+                bits &= !0 << (first % 64);
+            } else if step == WORDS {
+                bits &= !(!0 << (first % 64));
+            }
+            if bits != 0 {
+                let i = (word * 64) as u64 + u64::from(bits.trailing_zeros());
+                return Some(start + (i + SLICES - start % SLICES) % SLICES);
+            }
+        }
+        None
+    }
+
+    fn load(&mut self, slice: u64) {
+        let i = (slice % SLICES) as usize;
+        self.slice = slice;
+        self.filled[i / 64] &= !(1 << (i % 64));
+        let mut at = core::mem::replace(&mut self.heads[i], NONE);
+        while at != NONE {
+            let place = self.places[at as usize];
+            self.now.push((place.key, place.owner));
+            self.places[at as usize].next = self.free;
+            self.free = at;
+            at = place.next;
+        }
+        self.in_ring -= self.now.len();
+        self.now.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+    }
+
+    /// Number of wake-ups waiting.
+    pub const fn len(&self) -> usize {
+        self.now.len() + self.in_ring + self.far.len()
+    }
+
+    /// True when nothing waits.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    proptest! {
+        /// Against `std`'s heap: same order under any mix of pushes and pops, ties by order of arrival.
+        #[test]
+        fn agrees_with_the_standard_heap(ops in proptest::collection::vec((0u8..5, 0u64..50, 0u32..24), 1..400)) {
+            let mut ours = EventQueue::default();
+            let mut oracle = BinaryHeap::new();
+            let mut now = 0;
+            for (i, (op, at, scale)) in ops.into_iter().enumerate() {
+                // times from nanoseconds to seconds ahead, never before what was popped
+                let (push, at) = (op < 3, now + (at << scale));
+                if push {
+                    ours.push(Instant(at), NodeId(i as u32), Slot(0));
+                    oracle.push(Reverse((at, i as u32)));
+                } else {
+                    let limit = at;
+                    let expected = match oracle.peek() {
+                        Some(Reverse((t, _))) if *t <= limit => oracle.pop().map(|Reverse(e)| e),
+                        _ => None,
+                    };
+                    if let Some((t, _)) = expected {
+                        now = t;
+                    }
+                    prop_assert_eq!(ours.pop_until(Instant(limit)).map(|w| (w.at.0, w.node.0)), expected);
+                }
+                prop_assert_eq!(ours.len(), oracle.len());
+            }
+        }
+    }
+}
