@@ -27,6 +27,9 @@ pub struct Channel {
     framing: Size,
     /// Boxed: most links have none.
     errors: Option<Box<ErrorState>>,
+    /// Of the last size: bits, whole nanoseconds, and what is left over in units of 1/rate ns. Packets of a direction mostly have one size, and
+    /// a division costs as much as the rest of a hop.
+    last: (u64, u64, u64),
 }
 
 #[derive(Clone, Debug)]
@@ -40,7 +43,7 @@ impl Channel {
     /// A channel that serialises IP bytes plus `framing` at `rate` and delivers `one_way` later.
     pub fn new(rate: Rate, one_way: Duration, framing: Size, errors: Option<Errors>) -> Self {
         let errors = errors.map(|errors| Box::new(ErrorState { errors, sep_cache: (0, 0.0) }));
-        Self { rate, carry: 0, one_way, framing, errors }
+        Self { rate, carry: 0, one_way, framing, errors, last: (0, 0, 0) }
     }
 
     /// One-way propagation delay.
@@ -56,10 +59,18 @@ impl Channel {
         }
         let bits = (size + self.framing).bits();
         let bps = self.rate.bps();
-        // bits * 1e9 fits for packets up to 2 GB
-        let work = bits * 1_000_000_000 + self.carry;
-        self.carry = work % bps;
-        start + Duration(work / bps)
+        if self.last.0 != bits {
+            // bits * 1e9 fits for packets up to 2 GB
+            let work = bits * 1_000_000_000;
+            self.last = (bits, work / bps, work % bps);
+        }
+        let (_, whole, rest) = self.last;
+        self.carry += rest;
+        let over = self.carry >= bps;
+        if over {
+            self.carry -= bps;
+        }
+        start + Duration(whole + u64::from(over))
     }
 
     /// Whether a packet of `size` bytes gets through, or why not.

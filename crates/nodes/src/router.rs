@@ -1,7 +1,7 @@
 //! A router: static routes, no delay of its own.
 
 use bentpipe_base::trace::{DropCause, Event, Mask};
-use bentpipe_base::{Addr, Cx, Input, Node, Port};
+use bentpipe_base::{Addr, Cx, Input, Node, Pkt, Port};
 
 /// Forwards by destination address.
 #[derive(Debug, Default)]
@@ -27,16 +27,15 @@ impl Router {
     }
 }
 
-impl Node for Router {
+impl Router {
+    /// Where a packet goes next; `None` when it was dropped.
     #[inline]
-    fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
-        let Input::Packet(_, mut packet) = input else { return };
+    pub fn forward(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) -> Option<(Port, Pkt)> {
         let route = self.routes.get(packet.dst.0 as usize).copied().flatten();
         let cause = match route {
             Some(port) if packet.hops > 0 => {
                 packet.hops -= 1;
-                cx.send(port, packet);
-                return;
+                return Some((port, packet));
             }
             Some(_) => DropCause::HopLimit,
             None => DropCause::NoRoute,
@@ -44,5 +43,17 @@ impl Node for Router {
         self.dropped += 1;
         cx.trace(Mask::PACKETS, || Event::Dropped(&packet, cause));
         cx.recycle(packet);
+        None
+    }
+}
+
+impl Node for Router {
+    #[inline]
+    fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
+        if let Input::Packet(_, packet) = input
+            && let Some((port, packet)) = self.forward(cx, packet)
+        {
+            cx.send(port, packet);
+        }
     }
 }

@@ -1,9 +1,8 @@
 //! The simulated driver: nodes, wires, one event queue, and the clock that jumps from event to event.
 
-use bentpipe_base::{Cx, Input, Instant, Node, NodeId, Port, World};
+use bentpipe_base::{Cx, Input, Instant, Node, NodeId, Pkt, Port, World};
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
-use std::collections::BTreeMap;
 
 /// Where a node lies: its kind's table and its place there.
 #[derive(Clone, Copy, Debug)]
@@ -34,34 +33,40 @@ impl Nodes {
     }
 }
 
-/// Where ports lead. Most nodes have one port: those fit in a few bytes each.
+/// Where ports lead.
 #[derive(Debug, Default)]
 struct Wires {
-    /// Where port 0 of each node leads.
-    one: Vec<Option<NodeId>>,
-    /// Where the further ports of nodes lead, for the few nodes that have any.
-    more: BTreeMap<NodeId, Vec<NodeId>>,
+    /// Ends of each node's ports, while the network is built.
+    ports: Vec<Vec<NodeId>>,
+    /// The same in one piece, once it runs: `ends[first[node] + port]`.
+    first: Vec<u32>,
+    ends: Vec<NodeId>,
 }
 
 impl Wires {
     fn add(&mut self, from: NodeId, to: NodeId) -> Port {
-        let first = &mut self.one[from.0 as usize];
-        if first.is_none() {
-            *first = Some(to);
-            return Port(0);
+        let ports = &mut self.ports[from.0 as usize];
+        ports.push(to);
+        self.first.clear();
+        Port(ports.len() as u32 - 1)
+    }
+
+    /// Lays all ends side by side, if anything changed.
+    fn settle(&mut self) {
+        if self.first.len() == self.ports.len() {
+            return;
         }
-        let more = self.more.entry(from).or_default();
-        more.push(to);
-        Port(more.len() as u32)
+        self.first.clear();
+        self.ends.clear();
+        for ports in &self.ports {
+            self.first.push(self.ends.len() as u32);
+            self.ends.extend_from_slice(ports);
+        }
     }
 
     #[inline]
     fn end(&self, from: NodeId, port: Port) -> NodeId {
-        let end = match port.0.checked_sub(1) {
-            None => self.one[from.0 as usize],
-            Some(i) => self.more.get(&from).and_then(|m| m.get(i as usize)).copied(),
-        };
-        end.expect("a node sends only out of ports that were wired")
+        self.ends[(self.first[from.0 as usize] + port.0) as usize]
     }
 }
 
@@ -107,7 +112,7 @@ impl Simulation {
     }
 
     fn place(&mut self, place: Place) -> NodeId {
-        self.wires.one.push(None);
+        self.wires.ports.push(Vec::new());
         self.nodes.places.push(place);
         NodeId(self.nodes.places.len() as u32 - 1)
     }
@@ -149,17 +154,31 @@ impl Simulation {
         conn.is_some_and(|c| c.stats().finished_at.is_some())
     }
 
+    /// Hands a packet to the node at the other end of a wire. Routers forward within the call.
+    #[inline]
+    fn hand_over(&mut self, at: Instant, from: NodeId, port: Port, mut packet: Pkt) {
+        let mut to = self.wires.end(from, port);
+        self.events += 1;
+        while let Place::Router(i) = self.nodes.places[to.0 as usize] {
+            let router = &mut self.nodes.routers[i as usize];
+            let Some((port, forwarded)) = router.forward(&mut self.world.cx(at, to), packet) else { return };
+            packet = forwarded;
+            to = self.wires.end(to, port);
+            self.events += 1;
+        }
+        self.nodes.handle(to, &mut self.world.cx(at, to), Input::Packet(Port(0), packet));
+    }
+
     /// Handles everything up to and including `until`, or until `stop` says so; `stop` is asked after each event.
     pub fn run_until(&mut self, until: Instant, mut stop: impl FnMut(&Self) -> bool) {
+        self.wires.settle();
         while let Some(wake) = self.world.events.pop_until(until) {
             assert!(wake.at >= self.now, "time never runs backwards");
             self.now = wake.at;
             self.events += 1;
             self.nodes.handle(wake.node, &mut self.world.cx(wake.at, wake.node), Input::Timer(wake.slot));
             while let Some((from, port, packet)) = self.world.outbox.pop_front() {
-                let to = self.wires.end(from, port);
-                self.events += 1;
-                self.nodes.handle(to, &mut self.world.cx(wake.at, to), Input::Packet(Port(0), packet));
+                self.hand_over(wake.at, from, port, packet);
             }
             if stop(self) {
                 return;

@@ -43,7 +43,8 @@ fn run(only_check: bool, recorded: Option<&str>) -> Result<(), String> {
     for (path, text) in &files {
         write(path, text)?;
     }
-    let misses: Vec<String> = judged.iter().filter(|j| j.verdict == Verdict::Misses).map(Judged::name).collect();
+    let misses: Vec<String> =
+        judged.iter().filter(|j| j.verdict == Verdict::Misses).map(Judged::name).collect();
     match recorded {
         None if misses.is_empty() => Ok(()),
         None => Err(format!("validate: {} missed", misses.len())),
