@@ -50,26 +50,27 @@ impl Connection {
             if let Some(packet) = self.transmit_probe(cx) {
                 return Some(packet);
             }
-            match self.choose(cx) {
-                Choice::Resend(i) => return Some(self.resend(cx, i)),
-                Choice::New { end, limited } => return Some(self.send_new(cx, end, limited)),
-                Choice::Hold(limit) => self.hold(cx.now, limit),
+            self.validate_window(cx);
+            let path = self.path();
+            let plan = self.cc.plan(&path);
+            match self.choose(cx, &path, &plan) {
+                Choice::Resend(i) => return Some(self.resend(cx, i, &path, &plan)),
+                Choice::New { end, limited } => return Some(self.send_new(cx, end, limited, &path, &plan)),
+                Choice::Hold(limit) => self.hold(cx.now, limit, path.in_flight.0),
             }
         }
         self.transmit_ack(cx)
     }
 
-    fn choose(&mut self, cx: &mut Cx<'_>) -> Choice {
+    fn choose(&mut self, cx: &mut Cx<'_>, path: &Path, plan: &Plan) -> Choice {
         if let Some(i) = self.recovery.forced(&self.board) {
             return Choice::Resend(i);
         }
-        let path = self.path();
-        let plan = self.cc.plan(&path);
         let window = self.recovery.window(plan.window.0);
         let in_flight = path.in_flight.0;
         let repairing = self.recovery.episode() != Episode::Open;
         if self.recovery.prefers_new()
-            && let new @ Choice::New { .. } = self.choose_new(cx, &path, &plan, window)
+            && let new @ Choice::New { .. } = self.choose_new(cx, path, plan, window)
         {
             return new;
         }
@@ -78,12 +79,12 @@ impl Connection {
             if in_flight > 0 && in_flight + len > window {
                 return Choice::Hold(Limit::Recovery);
             }
-            return match self.paced(cx.now, &plan, &path) {
+            return match self.paced(cx.now, plan, path) {
                 Some(at) => self.wait(Timer::Pace, at, Limit::Pacing),
                 None => Choice::Resend(i),
             };
         }
-        match self.choose_new(cx, &path, &plan, window) {
+        match self.choose_new(cx, path, plan, window) {
             Choice::Hold(why) if repairing => match self.speculate(why, in_flight, window) {
                 Some(i) => Choice::Resend(i),
                 None => Choice::Hold(if why == Limit::Pacing { why } else { Limit::Recovery }),
@@ -201,12 +202,11 @@ impl Connection {
     }
 
     /// Nothing to send now: remembers why and arms the timers that may change it.
-    fn hold(&mut self, now: Instant, limit: Limit) {
+    fn hold(&mut self, now: Instant, limit: Limit, in_flight: u64) {
         self.limits.set(now, limit);
         if self.send.opportunity == Opportunity::Open {
             self.send.opportunity = Opportunity::Closed;
         }
-        let in_flight = self.recovery.in_flight(&self.board);
         let (una, next) = (self.board.una(), self.board.next());
         self.usage.after_send(una, next, in_flight, limit == Limit::CongestionWindow);
         match limit {
@@ -265,7 +265,7 @@ impl Connection {
                 let end = self.written.min(next + self.mss()).min(self.peer_edge);
                 let fresh = end > next;
                 let last = self.board.len() - 1;
-                let packet = if fresh { self.send_new(cx, end, false) } else { self.resend(cx, last) };
+                let packet = if fresh { self.send_now(cx, end) } else { self.resend_now(cx, last) };
                 self.tail_probe.sent(self.board.next(), !fresh);
                 return Some(packet);
             }
@@ -283,22 +283,33 @@ impl Connection {
         }
         if self.peer_edge > next {
             let end = self.written.min(next + self.mss()).min(self.peer_edge).max(next + 1);
-            return idle.then(|| self.send_new(cx, end, false));
+            return idle.then(|| self.send_now(cx, end));
         }
         self.timers.set(Timer::Persist, cx.now + self.persist_interval());
         self.board.renege_at_una();
-        let packet = if idle { self.send_new(cx, next + 1, false) } else { self.resend(cx, 0) };
+        let packet = if idle { self.send_now(cx, next + 1) } else { self.resend_now(cx, 0) };
         self.timers.stop(Timer::Retransmit);
         Some(packet)
     }
 
-    fn send_new(&mut self, cx: &mut Cx<'_>, end: u64, limited: bool) -> Pkt {
-        self.validate_window(cx);
+    /// A probe's new data: no window was asked.
+    fn send_now(&mut self, cx: &mut Cx<'_>, end: u64) -> Pkt {
+        let path = self.path();
+        let plan = self.cc.plan(&path);
+        self.send_new(cx, end, false, &path, &plan)
+    }
+
+    /// A probe's retransmission.
+    fn resend_now(&mut self, cx: &mut Cx<'_>, i: usize) -> Pkt {
+        let path = self.path();
+        let plan = self.cc.plan(&path);
+        self.resend(cx, i, &path, &plan)
+    }
+
+    fn send_new(&mut self, cx: &mut Cx<'_>, end: u64, limited: bool, path: &Path, plan: &Plan) -> Pkt {
         let start = self.board.next();
         let idle = self.board.is_empty();
         let snapshot = self.rate.on_sent(cx.now, idle);
-        let path = self.path();
-        let plan = self.cc.plan(&path);
         self.board.push(end, cx.now, snapshot, plan.window.0);
         let len = end - start;
         if limited {
@@ -315,14 +326,12 @@ impl Connection {
                 self.ecn.send_cwr = false;
             }
         }
-        self.count_sent(cx, &packet, &plan, &path, false);
+        self.count_sent(cx, &packet, plan, path, false);
         packet
     }
 
-    fn resend(&mut self, cx: &mut Cx<'_>, i: usize) -> Pkt {
+    fn resend(&mut self, cx: &mut Cx<'_>, i: usize, path: &Path, plan: &Plan) -> Pkt {
         let snapshot = self.rate.on_sent(cx.now, false);
-        let path = self.path();
-        let plan = self.cc.plan(&path);
         let start = self.board.start_of(i);
         let end = self.board.get(i).map_or(start + 1, |s| s.end);
         self.board.resend(i, cx.now, snapshot);
@@ -332,7 +341,7 @@ impl Connection {
             self.restart_retransmit_timer(cx.now); // RFC 6675, section 6: recovery may outlast the timer
         }
         let packet = self.build(cx, start, end);
-        self.count_sent(cx, &packet, &plan, &path, true);
+        self.count_sent(cx, &packet, plan, path, true);
         packet
     }
 
