@@ -79,32 +79,48 @@ fn mutations(run: &Tests) -> Item {
         return Item::new(what, "docs/mutations.md is missing", Verdict::Miss);
     };
     let rows = mutation_rows(&text);
-    let lost: Vec<&str> = rows
-        .iter()
-        .filter(|tests| !tests.iter().any(|t| run.passed(t)))
-        .filter_map(|t| t.first().copied())
-        .collect();
-    let mut figure = format!("{} listed, {} without a passing test", rows.len(), lost.len());
+    let lost = uncaught(&rows, |test| run.passed(test));
+    let mut figure = format!("{} listed, {} without their passing tests", rows.len(), lost.len());
     if let Some(first) = lost.first() {
-        figure = format!("{figure} (first: {first})");
+        figure = format!("{figure} (first: line {first})");
     }
     Item::new(what, figure, Verdict::of(lost.is_empty() && rows.len() >= LEAST_MUTATIONS))
 }
 
-/// The names in backquotes in the last cell of each row of the tables, head and rule left out.
-fn mutation_rows(text: &str) -> Vec<Vec<&str>> {
+/// One row of the list: its line, and the tests it names.
+#[derive(Debug, PartialEq, Eq)]
+struct Mutation<'a> {
+    line: usize,
+    tests: Vec<&'a str>,
+}
+
+/// The rows of the tables, head and rule left out. A test is named by its path in backquotes, `module::function`; a crate
+/// may stand before it, as in `nodes: host::tests::x`.
+fn mutation_rows(text: &str) -> Vec<Mutation<'_>> {
     let mut rows = Vec::new();
     let mut in_table = false;
-    for line in text.lines() {
+    for (i, line) in text.lines().enumerate() {
         let is_row = line.starts_with('|');
         let is_rule = is_row && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
         if is_row && in_table && !is_rule {
-            let cell = line.trim_end().trim_end_matches('|').rsplit('|').next().unwrap_or_default();
-            rows.push(cell.split('`').skip(1).step_by(2).collect());
+            let quoted = line.split('`').skip(1).step_by(2);
+            let paths = quoted.map(|q| q.split_once(": ").map_or(q, |(_, path)| path));
+            let tests = paths.filter(|path| is_test_path(path)).collect();
+            rows.push(Mutation { line: i + 1, tests });
         }
         in_table = is_rule || (in_table && is_row);
     }
     rows
+}
+
+fn is_test_path(text: &str) -> bool {
+    text.contains("::")
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | ':'))
+}
+
+/// Lines of the rows that name no test, or one that did not pass.
+fn uncaught(rows: &[Mutation<'_>], passed: impl Fn(&str) -> bool) -> Vec<usize> {
+    rows.iter().filter(|m| m.tests.is_empty() || !m.tests.iter().all(|t| passed(t))).map(|m| m.line).collect()
 }
 
 fn properties(run: &Tests) -> Result<Item, String> {
@@ -164,9 +180,14 @@ mod unit {
 
     #[test]
     fn rows_of_the_list_are_read() {
-        let text = "# M\n\n| change | test |\n|---|---|\n| no `fold` | `a::b` |\n| x | `c` or `d` |\n| y | none |\n\n| z | `no` |\n";
-        let none: Vec<&str> = Vec::new();
-        assert_eq!(mutation_rows(text), [vec!["a::b"], vec!["c", "d"], none]);
+        let text = "# M\n\n| change | test |\n|---|---|\n| no `fold` | `a::b` |\n| `a::c` | `tcp: a::d` or `X::y` |\n| y | none |\n\n\
+                    | z | `a::no` |\n";
+        let rows = mutation_rows(text);
+        let row = |line, tests: &[&'static str]| Mutation { line, tests: tests.to_vec() };
+        assert_eq!(rows, [row(5, &["a::b"]), row(6, &["a::c", "a::d"]), row(7, &[])]);
+        assert_eq!(uncaught(&rows, |_| true), [7]);
+        assert_eq!(uncaught(&rows, |t| t != "a::d"), [6, 7]);
+        assert_eq!(uncaught(&rows, |_| false), [5, 6, 7]);
     }
 
     #[test]
