@@ -81,7 +81,8 @@ impl Connection {
         }
         self.board.acknowledge(ack, cx.now, &mut self.rate, &mut digest);
         let rtt = self.take_rtt(cx.now, segment, &digest);
-        if digest.delivered > 0 || digest.acked > 0 {
+        // RFC 9293, section 3.8.6.1: a peer that answers with a closed window is alive
+        if digest.delivered > 0 || digest.acked > 0 || self.peer_edge <= self.board.una() {
             self.timeouts_in_a_row = 0;
         }
         let round_ended = self.advance_round();

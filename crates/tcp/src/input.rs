@@ -4,6 +4,7 @@
 //! window but not exactly expected draw a challenge ACK (RFC 5961, sections 3 to 5).
 
 use crate::connection::Connection;
+use crate::handshake::reset_for;
 use crate::receiver::Taken;
 use crate::state::{Event, State};
 use crate::timers::Timer;
@@ -29,7 +30,7 @@ impl Connection {
     #[inline]
     pub fn segment(&mut self, cx: &mut Cx<'_>, segment: &Packet) {
         match self.state {
-            State::Closed => {}
+            State::Closed => self.outgoing = reset_for(cx, segment), // RFC 9293, section 3.10.7.1
             State::SynSent => self.syn_sent(cx, segment),
             _ => self.synchronised(cx, segment),
         }
@@ -147,6 +148,7 @@ impl Connection {
             && h.flags.has(Flags::SYN.with(Flags::ACK))
             && !h.flags.has(Flags::RST)
             && h.ack == self.iss.at(1)
+            && self.board.next() == 1
             && self.rcv.position(h.seq) == Some(0)
     }
 

@@ -162,3 +162,16 @@ fn a_rst_at_a_closed_window_resets() {
     d.gets(Seg { seq: 1001, ..RST });
     assert_eq!(d.conn.state(), State::Closed);
 }
+
+/// RFC 9293, section 3.10.7.1: who still sends to a closed connection is reset, again and again: the first RST may be lost.
+#[test]
+fn a_closed_connection_resets() {
+    let mut d = Dialogue::established(plain());
+    d.with(|conn, _| conn.abort());
+    d.sends(Want { flags: Some(Flags::RST), ..Want::default() });
+    for _ in 0..2 {
+        d.gets(Seg { len: 100, ..ACK });
+        d.sends(Want { seq: Some(1), flags: Some(Flags::RST), ..Want::default() }).silent();
+    }
+    d.gets(RST).silent();
+}

@@ -129,6 +129,18 @@ fn a_probe_is_only_acknowledged_cumulatively() {
     d.at(4100).sends_at(4100, data(1, 1)).silent();
 }
 
+/// RFC 9293, section 3.8.6.1: a peer that took its window back is never given up while it answers.
+#[test]
+fn a_shrunk_window_is_waited_for() {
+    let mut d = Dialogue::established(Config { max_timeouts: 3, ..wide() });
+    d.write(1000).sends(data(1, 1000)).at(200).gets(Seg { win: 0, ..ACK });
+    for _ in 0..10 {
+        let at = d.conn.deadline().0 / 1_000_000;
+        d.at(at).sends(data(1, 1000)).gets(Seg { win: 0, ..ACK }).silent();
+    }
+    assert_eq!((d.conn.state(), d.event()), (State::Established, None));
+}
+
 /// RFC 9293, section 3.8.6.1: a window that closes again is probed anew after one RTO.
 #[test]
 fn probing_begins_anew() {
