@@ -1,0 +1,124 @@
+//! A peer that keeps to no rule: whatever arrives, whatever the application does meanwhile, nothing panics, memory
+//! stays bounded, and a connection with something to send always has a timer.
+
+use bentpipe_base::{
+    Addr, Duration, Flags, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, Timestamps, World,
+};
+use bentpipe_tcp::{Chance, Config, Connection, ReceiveBuffer, Scheme, State, Tuple};
+use std::sync::Arc;
+
+const OURS: Seq = Seq(u32::MAX - 2500);
+const PEERS: Seq = Seq(u32::MAX - 700);
+
+/// Chance, in the units a hostile peer thinks in.
+struct Dice(Rng);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.bits() % n
+    }
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+    /// A sequence number about `near`: on it, a little off, or anywhere.
+    fn about(&mut self, start: Seq, near: u64, span: u64) -> Seq {
+        let off = self.below(span + 2);
+        match self.below(16) {
+            0 => Seq(self.0.bits() as u32),
+            1 => start.at(near.wrapping_sub(self.below(1 << 17))),
+            2..=6 => start.at(near),
+            7..=10 => start.at(near + off / 500 * 500),
+            _ => start.at(near + off),
+        }
+    }
+
+    fn config(&mut self) -> Config {
+        let mut config = Config { ecn: self.one_in(2), mss: self.of(&[1, 100, 1000]), ..Config::default() };
+        config.scheme = Scheme::named(self.of(&Scheme::NAMES)).expect("a name of the table");
+        config.options.sack = !self.one_in(4);
+        config.options.timestamps = self.one_in(2);
+        config.receive_buffer = ReceiveBuffer::Fixed(Size(self.of(&[1, 500, 65_000, 1_000_000])));
+        config
+    }
+
+    fn segment(&mut self, c: &Connection) -> Packet {
+        let (next, una, span) = (c.receiver().next(), c.scoreboard().una(), c.scoreboard().flight());
+        let mut p = Packet { src: Addr(2), sport: 2000, dst: Addr(1), dport: 1000, ..Packet::default() };
+        let opening = matches!(c.state(), State::SynSent | State::SynReceived);
+        p.tcp.flags = match self.below(20) {
+            0 => Flags(self.0.bits() as u8 & if self.one_in(20) { 0xff } else { 0xfa }),
+            1..=5 if opening => Flags::SYN.with(self.of(&[Flags::SYN, Flags::ACK])),
+            1 => Flags::ACK.with(self.of(&[Flags::ECE, Flags::CWR, Flags::SYN, Flags::FIN])),
+            _ => Flags::ACK,
+        };
+        p.tcp.seq = if p.tcp.flags.has(Flags::SYN) { PEERS } else { self.about(PEERS, next, 5000) };
+        p.tcp.ack = if opening { OURS.at(1) } else { self.about(OURS, una, span) };
+        p.tcp.window = self.of(&[0, 0, 1, 700, 5000, 65_535]);
+        (p.tcp.mss, p.tcp.window_scale) = (self.of(&[Some(0), Some(1000)]), self.of(&[None, Some(255)]));
+        p.tcp.sack_permitted = true;
+        let stamps = Timestamps { value: self.below(4) as u32, echo: self.below(9000) as u32 };
+        p.tcp.timestamps = (!self.one_in(4)).then_some(stamps);
+        for _ in 0..self.of(&[0, 0, 1, 2, 4]) {
+            let (l, r) = (self.about(OURS, una, span), self.about(OURS, una, span));
+            p.tcp.sack.push(l, r);
+        }
+        p.body.len = self.of(&[0, 0, 0, 1, 500, 60_000]);
+        p.seal();
+        p
+    }
+}
+
+/// What is outstanding has a timer, and no timer stays due.
+fn check(c: &Connection, now: Instant) {
+    let board = c.scoreboard();
+    assert!(board.pipe() <= 2 * board.flight() && board.to_resend() <= board.lost());
+    assert!(c.receiver().out_of_order().len() <= 70_000, "reassembly is bounded");
+    let armed = c.deadline() != Instant::NEVER || c.state() == State::Closed;
+    assert!(armed || (board.is_empty() && c.unacknowledged() == 0), "nothing is armed: {c:#?}");
+    assert!(c.deadline() > now, "{:?} stays due at {now}", c.next_timer());
+}
+
+fn pump(c: &mut Connection, world: &mut World, now: Instant) {
+    c.timer(&mut world.cx(now, NodeId(0)));
+    let sent = (0..100_000).take_while(|_| c.transmit(&mut world.cx(now, NodeId(0))).is_some()).count();
+    assert!(sent < 100_000, "it never stops");
+    check(c, now);
+}
+
+fn torment(seed: u64) {
+    let mut dice = Dice(Rng::new(seed, "hostile", Purpose::Errors));
+    let mut world = World::new(seed);
+    let mut now = Instant::ZERO;
+    let tuple = Tuple { local: (Addr(1), 1000), remote: (Addr(2), 2000) };
+    let chance = Chance { isn: OURS, timestamp: 0, jitter: None };
+    let mut c = Connection::connect(&world.cx(now, NodeId(0)), tuple, Arc::new(dice.config()), chance);
+    for _ in 0..300 {
+        // now and then several things happen before the driver asks what to send
+        if !dice.one_in(4) {
+            pump(&mut c, &mut world, now);
+        }
+        match dice.below(400) {
+            0..30 => now += Duration(dice.of(&[1, 1_000_000, 50_000_000, 1_000_000_000])),
+            30..70 if c.deadline() != Instant::NEVER => now = now.max(c.deadline()),
+            70..100 => _ = c.write(dice.of(&[1, 100, 1000, 30_000])),
+            100..130 => c.consume(now, dice.of(&[1, 1000, u64::MAX])),
+            130 => c.close(),
+            131 if dice.one_in(20) => c.abort(),
+            _ => {
+                let p = dice.segment(&c);
+                c.segment(&mut world.cx(now, NodeId(0)), &p);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_peer_can_break_a_connection() {
+    for seed in 0..2000 {
+        let outcome = std::panic::catch_unwind(|| torment(seed));
+        assert!(outcome.is_ok(), "failed: seed {seed}");
+    }
+}
