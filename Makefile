@@ -22,7 +22,7 @@ help:
 	  'make bench      speed and memory beside ns-2' \
 	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code' \
 	  'make accept ISSUE=spine   the acceptance list of an issue, one line per item' \
-	  'make docs       the book, in docs/book'
+	  'make docs       the book, in target/book'
 
 build: need-cargo
 	$(CARGO) build --release
