@@ -85,7 +85,7 @@ impl EventQueue {
     /// Adds a wake-up.
     #[inline]
     pub fn push(&mut self, at: Instant, node: NodeId, slot: Slot) {
-        let key = (at.0 as u128) << 64 | self.asked as u128;
+        let key = (u128::from(at.0) << 64) | u128::from(self.asked);
         self.asked += 1;
         let slice = at.0 >> SLICE_BITS;
         if slice <= self.slice {
@@ -189,7 +189,7 @@ impl EventQueue {
             at = place.next;
         }
         self.in_ring -= self.now.len();
-        self.now.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+        self.now.sort_unstable_by_key(|e| core::cmp::Reverse(e.0));
     }
 
     /// Number of wake-ups waiting.
