@@ -13,6 +13,8 @@ use bentpipe_tcp::{Detection, JitterKind, Reduction, Validation};
 
 /// Most flows of a scenario.
 pub(crate) const MAX_FLOWS: u64 = 100_000;
+/// Most flows with an end at one host: each needs a port of its own.
+pub(crate) const MAX_FLOWS_PER_HOST: u32 = 50_000;
 /// Most hosts and routers.
 pub(crate) const MAX_NODES: usize = 200_000;
 /// Most pairs of a dumbbell: two hosts each, and two routers.

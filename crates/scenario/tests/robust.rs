@@ -240,6 +240,10 @@ fn limits_hold() {
     let long_link = edit(GRAPH, "name = \"r31\"", &format!("name = \"{}\"", "x".repeat(60)));
     let error = load(&Source::new("test.toml", long_link), &[], None).unwrap_err();
     assert_eq!(error.message, "this name is too long");
+    let one_host = edit(&edit(DUMBBELL, "count = 2", "count = 50001"), "from = \"src\"", "from = \"src1\"");
+    let one_host = edit(&one_host, "to = \"dst\"", "to = \"dst1\"");
+    let error = load(&Source::new("test.toml", one_host), &[], None).unwrap_err();
+    assert_eq!(error.message, "there are too many flows at `src1`");
     // The largest that is allowed still loads.
     let large = edit(&edit(DUMBBELL, "pairs = 2", "pairs = 99999"), "count = 2", "count = 99999");
     assert_eq!(load(&Source::new("test.toml", large), &[], None).unwrap().nodes.len(), 200_000);

@@ -9,10 +9,8 @@ use bentpipe_scenario as spec;
 use bentpipe_tcp::Config;
 use std::sync::Arc;
 
-/// First port of listeners; flow `i` uses this plus `i`, modulo what a port can hold.
-const SERVER_PORT: u32 = 5000;
-/// First port of clients.
-const CLIENT_PORT: u32 = 10_000;
+/// First port of a host's listeners and of its calls. Each host counts its own.
+const FIRST_PORT: u32 = 1024;
 
 /// Where a flow's two ends are.
 #[derive(Clone, Copy, Debug)]
@@ -121,10 +119,9 @@ fn add_flows(
 ) -> Vec<FlowEnds> {
     let mut ends = Vec::with_capacity(scenario.flows.len());
     let mut configs = Configs::default();
-    for (i, flow) in scenario.flows.iter().enumerate() {
-        // ports only tell flows of the same pair of hosts apart
-        let server = (SERVER_PORT + i as u32 % 5000) as u16;
-        let client = (CLIENT_PORT + i as u32 % 50_000) as u16;
+    let mut ports = PortCounter { used: vec![0; nodes.len()] };
+    for flow in &scenario.flows {
+        let (server, client) = (ports.next(flow.to), ports.next(flow.from));
         let start = start_of(scenario.seed, flow);
         let (from, to) = (Addr(flow.from as u32), Addr(flow.to as u32));
         if let Some((host, _)) = sim.host(nodes[flow.to]) {
@@ -145,6 +142,20 @@ fn add_flows(
         ends.push(FlowEnds { from, to, start, path_bps });
     }
     ends
+}
+
+/// The next port of each host.
+struct PortCounter {
+    used: Vec<u32>,
+}
+
+impl PortCounter {
+    fn next(&mut self, host: usize) -> u16 {
+        let port = FIRST_PORT + self.used[host];
+        self.used[host] += 1;
+        // the scenario parser allows at most 50 000 flows at a host
+        u16::try_from(port).expect("a host has fewer flows than ports")
+    }
 }
 
 /// Flows that are configured alike share one configuration: less memory to walk through.

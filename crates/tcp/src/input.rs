@@ -73,7 +73,7 @@ impl Connection {
         if self.agreed.timestamps && !h.flags.has(Flags::RST) {
             match h.timestamps {
                 Some(ts) if self.paws_rejects(cx, ts) => {
-                    self.rcv.ack_now();
+                    self.answer_unacceptable(cx, segment);
                     return None;
                 }
                 // RFC 7323, section 3.2: dropped in silence; but a SYN may be of a new connection and draws a challenge
@@ -111,7 +111,16 @@ impl Connection {
             let left = position.unwrap_or_default();
             self.acknowledgment(cx, segment, Positions { left, right: left });
         }
-        self.rcv.ack_now();
+        self.answer_unacceptable(cx, segment);
+    }
+
+    /// A segment without text draws only a limited number of ACKs: two ends that disagree would answer each other for ever.
+    fn answer_unacceptable(&mut self, cx: &Cx<'_>, segment: &Packet) {
+        if segment.seq_len() > 0 {
+            self.rcv.ack_now();
+        } else {
+            self.challenge_ack(cx);
+        }
     }
 
     fn paws_rejects(&self, cx: &Cx<'_>, ts: Timestamps) -> bool {

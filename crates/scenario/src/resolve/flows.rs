@@ -4,7 +4,7 @@ use super::routes::Reach;
 use super::{Network, check_name, ordered, tcp};
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::{At, Keys as _};
-use crate::keys::{AppForm, FileKeys, FlowKeys, MAX_FLOWS, ReaderForm, StartForm};
+use crate::keys::{AppForm, FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReaderForm, StartForm};
 use crate::scalars::Name;
 use crate::types::{App, FlowSpec, NodeKind, Reader, Start};
 use bentpipe_base::{Duration, Instant};
@@ -18,6 +18,7 @@ pub(super) fn resolve(
 ) -> Result<Vec<FlowSpec>> {
     let mut flows = Vec::new();
     let mut taken = BTreeSet::new();
+    let mut at_host = vec![0u32; network.nodes.len()];
     if file.flows.value.is_empty() {
         return Err(Fault::new(file.flows.span, "there are no flows", "a scenario has at least one"));
     }
@@ -32,6 +33,7 @@ pub(super) fn resolve(
         let (from, to) = (ends(network, &keys.from, count)?, ends(network, &keys.to, count)?);
         for (n, (from, to)) in from.into_iter().zip(to).enumerate() {
             check_path(network, reach, keys, (from, to))?;
+            check_ports(network, keys, &mut at_host, [from, to])?;
             let name = match count {
                 None => keys.name.value.0.clone(),
                 Some(_) => format!("{}{}", keys.name.value.0, n + 1),
@@ -45,6 +47,19 @@ pub(super) fn resolve(
         }
     }
     Ok(flows)
+}
+
+/// Each end of a flow takes a port of its host.
+fn check_ports(network: &Network, keys: &FlowKeys, at_host: &mut [u32], ends: [usize; 2]) -> Result<()> {
+    for host in ends {
+        at_host[host] += 1;
+        if at_host[host] > MAX_FLOWS_PER_HOST {
+            let message = format!("there are too many flows at `{}`", network.nodes[host].name);
+            let label = format!("a host has ports for {MAX_FLOWS_PER_HOST}");
+            return Err(Fault::new(keys.name.span, message, label));
+        }
+    }
+    Ok(())
 }
 
 /// What all flows of a group have in common.

@@ -88,8 +88,8 @@ impl Vegas {
         };
         let sent = path.next - self.round.end;
         self.round = Round { began: now, end: path.next, ..Round::default() };
-        if rtt.is_zero() {
-            return;
+        if rtt.is_zero() || self.base_rtt.is_zero() {
+            return; // a path without delay has no queue to measure
         }
         if rtt < self.base_rtt || sent <= self.window.mss() {
             self.base_rtt = rtt;
