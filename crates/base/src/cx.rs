@@ -5,7 +5,7 @@
 //! advances `now`.
 
 use crate::events::EventQueue;
-use crate::node::{NodeId, Port, Slot};
+use crate::ids::{NodeId, Port, Slot};
 use crate::packet::{Packet, Pkt};
 use crate::rng::{Purpose, Rng, RngSlot};
 use crate::time::Instant;

@@ -4,14 +4,9 @@
 //! is a ring of short time slices: asking costs a list insertion, and only the slice at hand is sorted. What lies beyond the ring (retransmission timers)
 //! waits in a heap, and whichever of the two is earlier comes next. A calendar queue (Brown 1988) with a fixed width.
 
-use crate::heap::Heap;
-use crate::node::{NodeId, Slot};
+use crate::heap::{Heap, Key, Owner};
+use crate::ids::{NodeId, Slot};
 use crate::time::Instant;
-
-/// Time in the upper half, order of asking in the lower: one comparison decides.
-pub(crate) type Key = u128;
-/// Whom to wake.
-pub(crate) type Owner = (NodeId, Slot);
 
 /// A slice of the ring is 2^14 ns = 16.4 us long.
 const SLICE_BITS: u32 = 14;

@@ -3,7 +3,12 @@
 //! Keys lie apart from what they stand for, four children in a cache line, and the least of four is found without a branch: which one it
 //! is nobody can predict.
 
-use crate::events::{Key, Owner};
+use crate::ids::{NodeId, Slot};
+
+/// Time in the upper half, order of asking in the lower: one comparison decides.
+pub(crate) type Key = u128;
+/// Whom to wake.
+pub(crate) type Owner = (NodeId, Slot);
 
 /// Wake-ups by key.
 #[derive(Debug, Default)]

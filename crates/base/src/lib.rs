@@ -8,6 +8,7 @@ pub mod cx;
 pub mod events;
 mod heap;
 pub mod histogram;
+pub mod ids;
 pub mod node;
 pub mod packet;
 pub mod rng;
@@ -17,7 +18,8 @@ pub mod trace;
 pub mod units;
 
 pub use cx::{Cx, World};
-pub use node::{Input, Node, NodeId, Port, Slot};
+pub use ids::{NodeId, Port, Slot};
+pub use node::{Input, Node};
 pub use packet::{Addr, Body, Ecn, Flags, Packet, Pkt, SackList, TcpHeader, Timestamps};
 pub use rng::{Purpose, Rng, RngSlot};
 pub use seq::Seq;

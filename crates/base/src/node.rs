@@ -5,19 +5,8 @@
 //! A timer may come early, late or twice: a node looks at its own deadlines, never at the fact of being called.
 
 use crate::cx::Cx;
+use crate::ids::{Port, Slot};
 use crate::packet::Pkt;
-
-/// Index of a node in its world.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub u32);
-
-/// A node's port: what is plugged in there, the world's wiring says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Port(pub u32);
-
-/// Which of a node's own timers a wake-up belongs to; the node gives it meaning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(pub u32);
 
 /// What can happen to a node.
 #[derive(Debug)]

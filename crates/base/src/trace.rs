@@ -3,7 +3,7 @@
 //! Free when nobody listens: `Cx::trace` takes a closure and calls it only when the sink wants that kind.
 //! CSV series, pcapng, pictures and the live view are sinks; the engine never prints or logs.
 
-use crate::node::NodeId;
+use crate::ids::NodeId;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::units::Size;

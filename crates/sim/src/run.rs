@@ -2,6 +2,7 @@
 
 use crate::build::{FlowEnds, Network, build};
 use crate::report::{FlowContext, FlowReport, LimitedBy, LinkReport, QueueReport, Report, RttReport, Total};
+use crate::world::Simulation;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_scenario::{App, FlowSpec, ParamValue, Reader, Scenario, Stop};
 use bentpipe_tcp::{Connection, ReceiveBuffer};
@@ -53,9 +54,16 @@ fn advance(net: &mut Network, pending: &mut Pending, until: Instant) {
     while net.sim.now() < until && !pending.flows.is_empty() {
         let flows = net.flows.clone();
         let last = pending.flows[pending.flows.len() - 1];
-        net.sim.run_until(until, |sim| sim.finished(&flows[last]));
-        pending.flows.retain(|i| !net.sim.finished(&net.flows[*i]));
+        net.sim.run_until(until, |sim| finished(sim, &flows[last]));
+        pending.flows.retain(|i| !finished(&net.sim, &net.flows[*i]));
     }
+}
+
+/// True when the sender has the acknowledgment of its last data byte.
+fn finished(sim: &Simulation, flow: &FlowEnds) -> bool {
+    let host = sim.peek_host(flow.from.0);
+    let conn = host.and_then(|h| h.connection(flow.from.2, (flow.to.1, flow.to.2)));
+    conn.is_some_and(|c| c.stats().finished_at.is_some())
 }
 
 fn received(net: &mut Network) -> Vec<u64> {

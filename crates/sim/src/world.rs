@@ -147,11 +147,10 @@ impl Simulation {
         Some(&mut self.nodes.routers[i as usize])
     }
 
-    /// True when the sender of `flow` has the acknowledgment of its last data byte.
-    pub fn finished(&self, flow: &crate::build::FlowEnds) -> bool {
-        let Place::Host(i) = self.nodes.places[flow.from.0.0 as usize] else { return false };
-        let conn = self.nodes.hosts[i as usize].connection(flow.from.2, (flow.to.1, flow.to.2));
-        conn.is_some_and(|c| c.stats().finished_at.is_some())
+    /// A host, to look at only.
+    pub fn peek_host(&self, id: NodeId) -> Option<&Host> {
+        let Place::Host(i) = self.nodes.places[id.0 as usize] else { return None };
+        Some(&self.nodes.hosts[i as usize])
     }
 
     /// Hands a packet to the node at the other end of a wire. Routers forward within the call.

@@ -214,7 +214,7 @@ pub trait CongestionControl: Debug + Send {
 
 /// Builds the controller that `config` names.
 pub fn build(config: &Config, mss: Size) -> Box<dyn CongestionControl> {
-    let window = standard::Window::new(config, mss);
+    let window = standard::Window::new(mss, config.initial_window, config.initial_ssthresh);
     match config.scheme.growth {
         Growth::Reno => Box::new(reno::Reno::new(window)),
         Growth::Vegas(params) => Box::new(vegas::Vegas::new(window, params)),

@@ -6,7 +6,6 @@
 //! Defaults: initial window and threshold come from the host's configuration.
 
 use super::{LossCause, Path};
-use crate::config::Config;
 use bentpipe_base::Size;
 
 /// cwnd, ssthresh and what is needed to undo a change.
@@ -22,10 +21,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of a new connection.
-    pub fn new(config: &Config, mss: Size) -> Self {
-        let cwnd = u64::from(config.initial_window) * mss.0;
-        let ssthresh = config.initial_ssthresh.map_or(u64::MAX, |s| s.0.max(2 * mss.0));
+    /// The window of a new connection: `segments` at first, `ssthresh` unlimited if `None`.
+    pub fn new(mss: Size, segments: u32, ssthresh: Option<Size>) -> Self {
+        let cwnd = u64::from(segments) * mss.0;
+        let ssthresh = ssthresh.map_or(u64::MAX, |s| s.0.max(2 * mss.0));
         Self { mss: mss.0, cwnd, ssthresh, initial: cwnd, credit: 0, before: (cwnd, ssthresh) }
     }
 
