@@ -3,6 +3,7 @@
 pub(crate) mod measure;
 mod peer;
 mod scaling;
+mod spine;
 
 use crate::Outcome;
 use crate::item::{Item, Verdict};
@@ -41,7 +42,8 @@ pub(crate) fn command(args: &[String]) -> Outcome {
 /// When bentpipe cannot be built or run. That ns-2 is missing is a skipped item.
 pub(crate) fn items() -> Result<Vec<Item>, String> {
     let bench = Bench::new()?;
-    let mut items = peer::items(&bench)?;
+    let mut items = spine::items(&bench)?;
+    items.extend(peer::items(&bench)?);
     items.extend(scaling::items(&bench)?);
     Ok(items)
 }
