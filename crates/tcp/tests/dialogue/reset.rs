@@ -175,3 +175,18 @@ fn a_closed_connection_resets() {
     }
     d.gets(RST).silent();
 }
+
+/// RFC 5961, section 7, applied to RFC 9293, section 3.10.7.4: segments without text outside the window draw ten ACKs in five seconds,
+/// so two ends that disagree cannot answer each other for ever; with text each is answered.
+#[test]
+fn bare_unacceptable_segments_draw_a_limited_number_of_acks() {
+    let mut d = Dialogue::established(plain());
+    let stray = Seg { seq: 200_000, ..ACK };
+    d.at(6000).gets_times(12, stray);
+    for _ in 0..10 {
+        d.sends(ack(1));
+    }
+    d.silent();
+    d.gets(Seg { len: 100, ..stray }).sends(ack(1)).silent();
+    d.at(11_001).gets(stray).sends(ack(1)).silent();
+}
