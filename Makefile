@@ -9,7 +9,7 @@ VALIDATE_ARGS ?=
 FUZZ_SECONDS ?= 60
 ISSUE ?= spine
 
-.PHONY: help build demo test check fmt clippy rustdoc tidy deny examples bench validate accept docs fuzz need-cargo need-lints
+.PHONY: help build demo test check fmt clippy rustdoc tidy deny examples bench validate pages accept docs fuzz need-cargo need-lints
 
 help:
 	@printf '%s\n' \
@@ -19,6 +19,7 @@ help:
 	  'make check      format, lints, rustdoc, style limits, licences' \
 	  'make validate   compare with reference simulators and closed forms' \
 	  'make examples   the commands in the documents run and print what is shown' \
+	  'make pages      the pages bentpipe writes, looked at in Chromium' \
 	  'make bench      speed and memory beside ns-2' \
 	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code' \
 	  'make accept ISSUE=spine   the acceptance list of an issue, one line per item' \
@@ -62,6 +63,9 @@ bench: need-cargo
 
 validate: need-cargo
 	$(CARGO) run --quiet --release --package bentpipe-validate -- $(VALIDATE_ARGS)
+
+pages: need-cargo
+	$(XTASK) pages
 
 accept: need-cargo
 	$(XTASK) accept $(ISSUE)

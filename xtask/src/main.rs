@@ -6,6 +6,7 @@
 //! | `accept` | the acceptance list of an issue, one line per item |
 //! | `bench` | CPU time beside ns-2, and CPU time and memory with many flows |
 //! | `examples` | the commands in the documents run, and print what they are shown to print |
+//! | `pages` | the pages that bentpipe writes, looked at in a browser |
 //! | `licences` | every dependency has a licence from the list and comes from crates.io |
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
@@ -16,6 +17,8 @@ mod examples;
 mod item;
 mod licences;
 mod metadata;
+mod pages;
+mod program;
 mod tidy;
 
 use std::process::ExitCode;
@@ -28,6 +31,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   licences   licences and sources of all dependencies
   accept ISSUE       acceptance list of an issue, one line per item
   examples [--write]   commands in the documents, and the outputs shown there
+  pages [--shots DIR]   pages in a browser, narrow and wide, light and dark
   bench [--strict]   CPU time beside ns-2, growth with many flows";
 
 fn main() -> ExitCode {
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::command(rest),
         Some("examples") => examples::command(rest),
         Some("measure") => bench::measure::command(rest),
+        Some("pages") => pages::command(rest),
         Some("licences") => licences::command(rest),
         Some(other) => Err(format!("unknown command `{other}`\n{USAGE}")),
         None => Err(USAGE.to_owned()),

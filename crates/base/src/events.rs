@@ -77,8 +77,9 @@ const fn slice_of(key: Key) -> u64 {
 }
 
 impl EventQueue {
-    /// Adds a wake-up.
-    #[inline]
+    /// Adds a wake-up. Always inlined: it is called for every hop of every packet.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "measured: 4 % of a run's instructions")]
     pub fn push(&mut self, at: Instant, node: NodeId, slot: Slot) {
         let key = (u128::from(at.0) << 64) | u128::from(self.asked);
         self.asked += 1;
@@ -93,7 +94,8 @@ impl EventQueue {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "see `push`")]
     fn push_near(&mut self, slice: u64, key: Key, owner: Owner) {
         let i = (slice % SLICES) as usize;
         let place = Place { key, owner, next: self.heads[i] };

@@ -5,6 +5,7 @@
 //! check that every byte it takes lies where it belongs. Packets travel boxed, so a hop moves 8 bytes.
 
 use crate::seq::Seq;
+use crate::time::Instant;
 use crate::units::{Dscp, Size};
 
 /// A packet on its way. Take one from [`crate::Cx::packet`] and give it back with [`crate::Cx::recycle`].
@@ -188,12 +189,32 @@ pub struct Packet {
 
 /// Bytes of an IPv4 header without options.
 pub const IPV4_HEADER: u8 = 20;
+/// Bytes of a UDP header (RFC 768).
+pub const UDP_HEADER: u8 = 8;
 
 impl Packet {
     /// Recomputes `header_len` after the header was filled in.
     #[inline]
     pub fn seal(&mut self) {
-        self.header_len = IPV4_HEADER + self.tcp.wire_len();
+        self.header_len = IPV4_HEADER
+            + match self.proto {
+                Proto::Tcp => self.tcp.wire_len(),
+                Proto::Udp => UDP_HEADER,
+            };
+    }
+
+    /// Makes this a datagram with `payload` bytes. As measuring programs do, its payload begins with a counter and the time of
+    /// sending; here they lie in the header's spare fields. Call [`Packet::seal`] afterwards.
+    pub fn set_datagram(&mut self, index: u64, sent: Instant, payload: u32) {
+        self.proto = Proto::Udp;
+        self.body = Body { off: index, len: payload };
+        self.tcp.timestamps = Some(Timestamps { value: sent.0 as u32, echo: (sent.0 >> 32) as u32 });
+    }
+
+    /// The counter and time of sending of a datagram.
+    pub fn datagram(&self) -> Option<(u64, Instant)> {
+        let stamp = self.tcp.timestamps.filter(|_| self.proto == Proto::Udp)?;
+        Some((self.body.off, Instant(u64::from(stamp.echo) << 32 | u64::from(stamp.value))))
     }
 
     /// Bytes on the wire, IP header included.
@@ -217,6 +238,15 @@ mod tests {
     #[test]
     fn a_packet_stays_small() {
         assert!(size_of::<Packet>() <= 112, "{}", size_of::<Packet>());
+    }
+
+    #[test]
+    fn a_datagram_carries_its_number_and_time() {
+        let mut p = Packet::default();
+        p.set_datagram(7, Instant(5 << 33 | 1), 200);
+        p.seal();
+        assert_eq!((p.datagram(), p.wire_len()), (Some((7, Instant(5 << 33 | 1))), Size(228)));
+        assert_eq!(Packet::default().datagram(), None);
     }
 
     #[test]

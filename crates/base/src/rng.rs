@@ -21,6 +21,24 @@ pub enum Purpose {
     Jitter = 3,
     /// Start times of flows.
     Start = 4,
+    /// Good and bad spells of a burst process.
+    Bursts = 5,
+    /// Times and lengths of outages.
+    Outages = 6,
+    /// Rain attenuation.
+    Rain = 7,
+    /// Scintillation on top of it.
+    Scintillation = 8,
+    /// Delays of the satellites that serve a terminal in turn.
+    Orbit = 9,
+    /// The rate that each of them gives.
+    Beam = 10,
+    /// What applications choose at random.
+    Application = 11,
+    /// What measuring instruments see.
+    Instrument = 12,
+    /// Jitter of the delay within a satellite's slot.
+    SlotJitter = 13,
 }
 
 /// Names a stream that was opened with [`crate::World::open_rng`].
@@ -64,6 +82,40 @@ impl Rng {
         Duration((self.unit() * max.0 as f64) as u64)
     }
 
+    /// Uniform in [`from`, `to`); `from` when they are equal.
+    pub fn between(&mut self, from: f64, to: f64) -> f64 {
+        from + self.unit() * (to - from)
+    }
+
+    /// Standard normal, by Box and Muller's transformation; two draws for each.
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log1p(-self.unit()));
+        radius * libm::cos(core::f64::consts::TAU * self.unit())
+    }
+
+    /// Poisson with the given mean: counted exponential gaps up to a mean of 50, from there on the rounded normal law, which is then
+    /// closer to it than any count here is ever looked at.
+    pub fn poisson(&mut self, mean: f64) -> u64 {
+        if mean > 50.0 {
+            return libm::round(mean + libm::sqrt(mean) * self.normal()).max(0.0) as u64;
+        }
+        let mut left = mean;
+        let mut n = 0;
+        loop {
+            left += libm::log1p(-self.unit());
+            if left < 0.0 {
+                return n;
+            }
+            n += 1;
+        }
+    }
+
+    /// Laplace with mean 0 and the given scale, by inversion.
+    pub fn laplace(&mut self, scale: f64) -> f64 {
+        let u = self.unit() - 0.5;
+        -scale * libm::copysign(libm::log1p(-2.0 * u.abs()), u)
+    }
+
     /// Exponential with the given mean, by inversion.
     pub fn exponential(&mut self, mean: Duration) -> Duration {
         Duration((-libm::log1p(-self.unit()) * mean.0 as f64) as u64)
@@ -89,7 +141,7 @@ mod tests {
         assert_eq!(first, same.bits());
         assert_ne!(first, other.bits());
         // Pinned: a change here changes every published result.
-        assert_eq!(Rng::new(1, "satellite", Purpose::Errors).bits(), first);
+        assert_eq!(first, 4_658_917_871_274_472_350);
     }
 
     #[test]
@@ -101,5 +153,18 @@ mod tests {
         let ms = Duration::from_millis(10);
         let mean = (0..n).map(|_| r.exponential(ms).as_millis_f64()).sum::<f64>() / f64::from(n);
         assert!((mean - 10.0).abs() < 0.13, "exponential mean {mean}"); // 4 sigma = 0.126
+        let normal: Vec<f64> = (0..n).map(|_| r.normal()).collect();
+        let mean = normal.iter().sum::<f64>() / f64::from(n);
+        let variance = normal.iter().map(|x| x * x).sum::<f64>() / f64::from(n);
+        assert!(mean.abs() < 0.013 && (variance - 1.0).abs() < 0.018, "{mean} {variance}"); // 4 sigma
+        for expected in [0.01, 3.0, 200.0] {
+            let count = (0..n).map(|_| r.poisson(expected) as f64).sum::<f64>() / f64::from(n);
+            let allowed = 4.0 * libm::sqrt(expected / f64::from(n));
+            assert!((count - expected).abs() < allowed, "Poisson mean {count} for {expected}");
+        }
+        let laplace: Vec<f64> = (0..n).map(|_| r.laplace(5.0)).collect();
+        let mean = laplace.iter().sum::<f64>() / f64::from(n);
+        let size = laplace.iter().map(|x| x.abs()).sum::<f64>() / f64::from(n);
+        assert!(mean.abs() < 0.09 && (size - 5.0).abs() < 0.064, "{mean} {size}"); // 4 sigma
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::ids::NodeId;
 use crate::packet::Packet;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Size;
 
 /// Why a packet ended before its destination. Every drop has a name.
@@ -17,6 +17,14 @@ pub enum DropCause {
     PacketLoss,
     /// Lost to at least one bit error.
     BitError,
+    /// Lost by the link's burst process, in a bad spell or, where these lose too, a good one.
+    Burst,
+    /// Sent while the link was blind: shadowing, or an announced outage.
+    Outage,
+    /// Lost while a terminal changed to another satellite.
+    Handover,
+    /// The fade was deeper than the coding can bear.
+    Fade,
     /// A router had no route to the destination.
     NoRoute,
     /// The hop limit was used up.
@@ -27,8 +35,18 @@ pub enum DropCause {
 
 impl DropCause {
     /// All causes, in the order reports list them.
-    pub const ALL: [Self; 6] =
-        [Self::QueueFull, Self::PacketLoss, Self::BitError, Self::NoRoute, Self::HopLimit, Self::NoListener];
+    pub const ALL: [Self; 10] = [
+        Self::QueueFull,
+        Self::PacketLoss,
+        Self::BitError,
+        Self::Burst,
+        Self::Outage,
+        Self::Handover,
+        Self::Fade,
+        Self::NoRoute,
+        Self::HopLimit,
+        Self::NoListener,
+    ];
 
     /// The key used in reports.
     pub const fn key(self) -> &'static str {
@@ -36,6 +54,10 @@ impl DropCause {
             Self::QueueFull => "queue_full",
             Self::PacketLoss => "packet_loss",
             Self::BitError => "bit_error",
+            Self::Burst => "burst",
+            Self::Outage => "outage",
+            Self::Handover => "handover",
+            Self::Fade => "fade",
             Self::NoRoute => "no_route",
             Self::HopLimit => "hop_limit",
             Self::NoListener => "no_listener",
@@ -50,7 +72,8 @@ pub enum Event<'a> {
     Sent(&'a Packet),
     /// A packet left a link towards its far end.
     Delivered(&'a Packet),
-    /// A packet was dropped.
+    /// A packet was dropped. A link works when it is touched, so a loss behind the queue may be told after events that were later; its time
+    /// is that of the loss: when its transmission began, or ended on a link that changes.
     Dropped(&'a Packet, DropCause),
     /// A sender's windows after an acknowledgment, loss or timeout.
     Window {
@@ -65,6 +88,13 @@ pub enum Event<'a> {
         /// The peer's window.
         peer_window: Size,
     },
+    /// A round-trip sample that fed the retransmission timer.
+    RoundTrip {
+        /// Local port of the connection.
+        port: u16,
+        /// The sample.
+        rtt: Duration,
+    },
 }
 
 /// Which kinds of fact a sink wants, as a bit set.
@@ -76,6 +106,14 @@ impl Mask {
     pub const PACKETS: Self = Self(1);
     /// Window changes.
     pub const WINDOWS: Self = Self(2);
+    /// Round-trip samples.
+    pub const ROUND_TRIPS: Self = Self(4);
+
+    /// The kinds of either.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 
     /// True when any kind of `other` is wanted.
     #[inline]

@@ -66,6 +66,8 @@ impl Size {
 impl Probability {
     /// Never.
     pub const ZERO: Self = Self(0.0);
+    /// Always.
+    pub const ONE: Self = Self(1.0);
 
     /// `None` unless `0 <= p <= 1`.
     pub fn new(p: f64) -> Option<Self> {

@@ -1,5 +1,6 @@
 //! What may stand on the command line.
 
+use crate::expect::Expect;
 use clap::{Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -25,6 +26,28 @@ pub(crate) enum Command {
         /// Print the whole report as JSON.
         #[arg(long)]
         json: bool,
+        /// Write a page with pictures, tables and captures into this folder.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// A figure that the run must reach, as in 'goodput > 1 Mbit/s'; may be repeated.
+        ///
+        /// Operators: >, >=, <, <=, ==, within 5 % of. Exit status 3 when one is not met.
+        #[arg(long, value_name = "EXPECTATION", value_parser = Expect::parse)]
+        expect: Vec<Expect>,
+    },
+    /// Run a scenario for every combination of its axes and several seeds, on all cores.
+    ///
+    /// What is finished stays: the same command goes on after an interrupt.
+    #[command(after_help = SWEEP_EXAMPLES)]
+    Sweep(Box<Sweep>),
+    /// Put the shards of a sweep together and write its tables.
+    Merge {
+        /// Folders of the shards.
+        #[arg(required = true)]
+        shards: Vec<PathBuf>,
+        /// Folder for the whole.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
     /// Check a scenario and print it as TOML, every default filled in.
     ///
@@ -32,6 +55,12 @@ pub(crate) enum Command {
     Check {
         #[command(flatten)]
         input: Input,
+    },
+    /// List the named links that a scenario can use, with their sources.
+    Links {
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Print a file that is made from the table of keys.
     #[command(hide = true)]
@@ -56,6 +85,44 @@ pub(crate) struct Input {
     pub(crate) sets: Vec<(String, String)>,
 }
 
+/// A sweep.
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Sweep {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// An axis, instead of the file's of that name; may be repeated.
+    ///
+    /// An axis that is given by --set instead keeps this one value.
+    #[arg(long = "axis", value_name = "NAME=A,B,C", value_parser = name_and_value)]
+    pub(crate) axes: Vec<(String, String)>,
+    /// Runs of each combination, instead of the file's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    /// What to measure, instead of the file's; may be repeated.
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) measure: Vec<String>,
+    /// More seeds until a mean is known this well, as in 'goodput 5 %'; 'none' keeps to --seeds.
+    #[arg(long, value_name = "METRIC SHARE")]
+    pub(crate) precision: Option<String>,
+    /// With a precision: most runs of a combination [default: the file's, or 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) max_seeds: Option<u32>,
+    /// Threads; 0 for one per core.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
+    pub(crate) threads: usize,
+    /// Only part i of n of the runs; put together by `bentpipe merge`.
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<String>,
+    /// Folder for runs, tables and pictures.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}
+
+/// Not more than any machine has any use for.
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n <= 1024).ok_or_else(|| "write a number from 0 to 1024".to_owned())
+}
+
 /// A generated file.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Page {
@@ -68,7 +135,14 @@ pub(crate) enum Page {
 const SIM_EXAMPLES: &str = "Examples:
   bentpipe sim scenarios/demo.toml
   bentpipe sim scenarios/sharing.toml --set tcp=cubic --set loss=1e-3 --seed 7
-  bentpipe sim scenarios/window.toml --set window='32 segments' --json";
+  bentpipe sim scenarios/window.toml --set window='32 segments' --json
+  bentpipe sim scenarios/faded.toml --set ber=1e-7 --out results/";
+
+const SWEEP_EXAMPLES: &str = "Examples:
+  bentpipe sweep scenarios/faded.toml --out results/
+  bentpipe sweep scenarios/sharing.toml --axis loss=1e-4,1e-3,1e-2 --axis tcp=newreno,cubic --out results/
+  bentpipe sweep scenarios/faded.toml --set tcp=sack --precision 'goodput 5 %' --out results/
+  bentpipe sweep scenarios/faded.toml --shard 1/4 --out shard-1/";
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

@@ -2,23 +2,51 @@
 
 use crate::Failure;
 use crate::args::Input;
-use bentpipe_scenario::{Diagnostic, MAX_FILE, Scenario, Source};
+use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, Scenario, Source};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+/// Reads the file that the command line names.
+pub(crate) fn source(input: &Input) -> Result<Source, Failure> {
+    let name = input.file.display().to_string();
+    let bytes =
+        read(&input.file, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
+    Source::from_bytes(name, &bytes).map_err(|diagnostic| Failure::Input(diagnostic.to_string()))
+}
+
 /// Reads, checks and resolves the scenario that the command line names.
 pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
     let name = input.file.display().to_string();
-    let bytes = read(&input.file).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
+    let bytes =
+        read(&input.file, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
     Source::from_bytes(name, &bytes)
-        .and_then(|source| bentpipe_scenario::load(&source, &input.sets, input.seed))
+        .and_then(|source| {
+            bentpipe_scenario::load_with(&source, &input.sets, input.seed, &Beside(&input.file))
+        })
         .map_err(|diagnostic: Box<Diagnostic>| Failure::Input(diagnostic.to_string()))
 }
 
-/// The file's bytes, but not many more than a scenario may have: the path may lead anywhere.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// Longest trace file.
+const MAX_TRACE: usize = 64 << 20;
+
+/// Trace files: paths are relative to the scenario file.
+pub(crate) struct Beside<'a>(pub(crate) &'a Path);
+
+impl Files for Beside<'_> {
+    fn read(&self, path: &str) -> Result<String, String> {
+        let path = self.0.parent().unwrap_or(Path::new("")).join(path);
+        let bytes = read(&path, MAX_TRACE).map_err(|error| error.to_string())?;
+        if bytes.len() > MAX_TRACE {
+            return Err(format!("it is longer than {} MiB", MAX_TRACE >> 20));
+        }
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    }
+}
+
+/// The file's bytes, but not many more than `most`: the path may lead anywhere.
+fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes)?;
+    File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -1,8 +1,12 @@
 //! The command line: `bentpipe sim`, `bentpipe check`. Standard output is data, standard error is talk.
 
 mod args;
+mod expect;
 mod input;
+mod links;
+mod options;
 mod simulate;
+mod sweep;
 
 use args::{Args, Command, Page};
 use clap::Parser as _;
@@ -14,6 +18,9 @@ const BAD_INPUT: u8 = 2;
 /// The run itself failed.
 const FAILED: u8 = 1;
 
+/// The run is done, but an expectation is not met.
+const NOT_MET: u8 = 3;
+
 /// Why a command ended early.
 enum Failure {
     /// The user's input is at fault; the text says where.
@@ -23,24 +30,32 @@ enum Failure {
 }
 
 fn main() -> ExitCode {
-    let (text, code) = match run(&Args::parse().command).and_then(|output| print(&output)) {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Input(text)) => (text, BAD_INPUT),
-        Err(Failure::Run(text)) => (text, FAILED),
-    };
+    let (text, code) =
+        match run(&Args::parse().command).and_then(|(output, met)| print(&output).map(|()| met)) {
+            Ok(true) => return ExitCode::SUCCESS,
+            Ok(false) => return ExitCode::from(NOT_MET),
+            Err(Failure::Input(text)) => (text, BAD_INPUT),
+            Err(Failure::Run(text)) => (text, FAILED),
+        };
     // Nothing is left to tell a user whose standard error is closed.
     let _ = writeln!(io::stderr(), "{text}");
     ExitCode::from(code)
 }
 
-/// Runs a command; returns what goes to standard output.
-fn run(command: &Command) -> Result<String, Failure> {
-    match command {
-        Command::Sim { input, json } => simulate::run(&input::load(input)?, *json),
+/// Runs a command; returns what goes to standard output, and whether all that was expected is met.
+fn run(command: &Command) -> Result<(String, bool), Failure> {
+    let text = match command {
+        Command::Sim { input, json, out, expect } => {
+            return simulate::run(&input::load(input)?, *json, out.as_deref(), expect);
+        }
+        Command::Sweep(sweep) => sweep::run(sweep),
+        Command::Merge { shards, out } => sweep::merge(shards, out),
         Command::Check { input } => input::load(input).map(|s| bentpipe_scenario::to_toml(&s)),
+        Command::Links { json } => Ok(links::list(*json)),
         Command::Generate { page: Page::Schema } => Ok(bentpipe_scenario::schema()),
         Command::Generate { page: Page::Reference } => Ok(bentpipe_scenario::reference()),
-    }
+    }?;
+    Ok((text, true))
 }
 
 fn print(text: &str) -> Result<(), Failure> {

@@ -1,11 +1,42 @@
 //! The one place that calls the simulator.
 
 use crate::Failure;
+use crate::expect::Expect;
+use crate::options::refused;
 use bentpipe_scenario::Scenario;
+use std::io::{self, Write as _};
+use std::path::Path;
 
-/// Runs a scenario; returns the report as text, or as JSON.
-#[expect(clippy::unnecessary_wraps, reason = "later outputs can fail: a directory for results")]
-pub(crate) fn run(scenario: &Scenario, json: bool) -> Result<String, Failure> {
-    let report = bentpipe_sim::run(scenario);
-    Ok(if json { report.to_json() + "\n" } else { report.to_text() })
+/// Runs a scenario; returns the report as text, or as JSON. With `out`, everything else goes into that folder. True when
+/// every expectation is met.
+pub(crate) fn run(
+    scenario: &Scenario,
+    json: bool,
+    out: Option<&Path>,
+    expects: &[Expect],
+) -> Result<(String, bool), Failure> {
+    for expect in expects {
+        expect.check(scenario).map_err(|fault| refused(&fault))?;
+    }
+    let report = match out {
+        None => bentpipe_sim::run(scenario),
+        Some(folder) => {
+            let (report, files) = bentpipe_results::run(folder, scenario)
+                .map_err(|error| Failure::Run(format!("error: {error}")))?;
+            // Nothing is left to tell a user whose standard error is closed.
+            let _ = writeln!(io::stderr(), "{} files in {}", files.len(), folder.display());
+            report
+        }
+    };
+    let mut all_met = true;
+    if !expects.is_empty() {
+        let value = serde_json::to_value(&report).unwrap_or_default();
+        for expect in expects {
+            let (met, line) = expect.judge(&value).map_err(|e| Failure::Input(format!("error: {e}")))?;
+            all_met &= met;
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+    }
+    let text = if json { report.to_json() + "\n" } else { report.to_text() };
+    Ok((text, all_met))
 }

@@ -72,7 +72,7 @@ error: unknown key `duratoin` in the file
 3 | duratoin = \"1 s\"
   | ^^^^^^^^ did you mean `duration`?
   = help: keys of the file: schema, title, duration, flows, seed, stop, measure, parameters, resolved, \
-dumbbell, hosts, routers, links, host
+dumbbell, satellite, hosts, routers, links, host, timeline, instruments, captures, sweep
 "
     );
     assert_eq!((output.status.code(), err(&output)), (Some(BAD_INPUT), picture));
@@ -122,4 +122,29 @@ fn a_reader_that_leaves_early_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()));
+}
+
+#[test]
+fn links_are_listed_for_people_and_machines() {
+    let text = out(&bentpipe(&["links"]));
+    let json: serde_json::Value = serde_json::from_str(&out(&bentpipe(&["links", "--json"]))).expect("JSON");
+    let all = json.as_array().expect("a list");
+    assert_eq!(all.len(), 8);
+    for link in all {
+        let (name, source) =
+            (link["name"].as_str().expect("a name"), link["source"].as_str().expect("a source"));
+        assert!(text.contains(&format!("\n{name} ")) && text.contains(source), "{name}");
+        assert!(link["forward"]["rate_bps"].as_u64().is_some_and(|r| r > 0), "{link}");
+    }
+}
+
+#[test]
+fn traces_lie_beside_their_scenario_and_a_wrong_line_is_named() {
+    let scenario = "schema = 1\ntitle = \"t\"\nduration = \"1 s\"\n\n[dumbbell]\nprofile = \"geo-t1\"\ncapacity = { mahimahi = \"lines.trace\" }\naccess = { rate = \"1 Gbit/s\", delay = \"1 ms\", buffer = \"1 MB\" }\n\n[[flows]]\nname = \"f\"\nfrom = \"src1\"\nto = \"dst1\"\n";
+    let path = file("traced.toml", scenario.as_bytes());
+    file("lines.trace", b"1\n5\n");
+    let output = bentpipe(&["check", &path]);
+    assert!(out(&output).contains("opportunities_ms = [1, 5]"), "{}", err(&output));
+    file("lines.trace", b"1\nfive\n");
+    refused(&["check", &path], "error: lines.trace:2: \"five\" is not a time");
 }

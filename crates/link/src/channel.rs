@@ -1,10 +1,13 @@
-//! The physics of one direction: rate, one-way delay and errors belong together.
+//! The physics of one direction: rate, one-way delay and errors belong together. What changes over time has a server of its own
+//! (`varying.rs`), which a constant channel never touches.
 //!
 //! Errors: a packet is lost with probability `loss`; if it survives that, it is lost with probability
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; satellite fact: a residual error anywhere kills the packet).
 
+use crate::dynamics::Dynamics;
+use crate::varying::Varying;
 use bentpipe_base::trace::DropCause;
-use bentpipe_base::{Cx, Duration, Instant, Probability, Rate, RngSlot, Size};
+use bentpipe_base::{Cx, Duration, Instant, Probability, Rate, RngSlot, Size, World};
 
 /// Loss processes of one direction.
 #[derive(Clone, Copy, Debug)]
@@ -17,19 +20,44 @@ pub struct Errors {
     pub ber: Probability,
 }
 
-/// A constant channel.
-#[derive(Clone, Debug)]
+/// What a direction is like before anything changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Base {
+    /// Rate.
+    pub rate: Rate,
+    /// One-way propagation delay.
+    pub one_way: Duration,
+    /// Bytes that each packet takes on the link beyond its own.
+    pub framing: Size,
+    /// Loss probability per packet.
+    pub loss: Probability,
+    /// Bit error rate.
+    pub ber: Probability,
+}
+
+/// The channel of one direction.
+#[derive(Debug)]
 pub struct Channel {
     rate: Rate,
     /// Fraction of a nanosecond, in units of 1/rate ns, that the last packet left over: the long-run rate is exact.
     carry: u64,
     one_way: Duration,
-    framing: Size,
-    /// Boxed: most links have none.
-    errors: Option<Box<ErrorState>>,
+    framing: u32,
+    /// True when it changes over time: asked for every packet, so it lies beside what a packet needs.
+    varies: bool,
+    /// Boxed: most links have nothing more.
+    more: Option<Box<More>>,
     /// Of the last size: bits, whole nanoseconds, and what is left over in units of 1/rate ns. Packets of a direction mostly have one size, and
     /// a division costs as much as the rest of a hop.
     last: (u64, u64, u64),
+}
+
+/// What a constant channel without errors does not have.
+#[derive(Debug)]
+enum More {
+    Errors(ErrorState),
+    /// Boxed again: a lossy constant channel carries no room for it. Lent to the link while it works.
+    Varying(Option<Box<Varying>>),
 }
 
 #[derive(Clone, Debug)]
@@ -42,8 +70,53 @@ struct ErrorState {
 impl Channel {
     /// A channel that serialises IP bytes plus `framing` at `rate` and delivers `one_way` later.
     pub fn new(rate: Rate, one_way: Duration, framing: Size, errors: Option<Errors>) -> Self {
-        let errors = errors.map(|errors| Box::new(ErrorState { errors, sep_cache: (0, 0.0) }));
-        Self { rate, carry: 0, one_way, framing, errors, last: (0, 0, 0) }
+        let more = errors.map(|errors| Box::new(More::Errors(ErrorState { errors, sep_cache: (0, 0.0) })));
+        // the scenario allows at most 65 535 bytes
+        let framing = u32::try_from(framing.0).unwrap_or(u32::MAX);
+        Self { rate, carry: 0, one_way, framing, varies: false, more, last: (0, 0, 0) }
+    }
+
+    /// A channel that starts as `base` and changes as `dynamics` says. `name` is the direction's: it owns the random streams opened here,
+    /// except those of a station's rain and of a pair's satellites.
+    pub fn varying(base: &Base, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
+        let varying = Box::new(Varying::new(base, dynamics, name, world));
+        let more = Some(Box::new(More::Varying(Some(varying))));
+        Self { varies: true, more, ..Self::new(base.rate, base.one_way, base.framing, None) }
+    }
+
+    /// True when it changes over time.
+    #[inline]
+    pub(crate) const fn varies(&self) -> bool {
+        self.varies
+    }
+
+    /// What changes over time, while the link does not have it.
+    pub(crate) fn changing(&mut self) -> Option<&mut Varying> {
+        match self.more.as_deref_mut() {
+            Some(More::Varying(varying)) => varying.as_deref_mut(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn take_changing(&mut self) -> Option<Box<Varying>> {
+        match self.more.as_deref_mut() {
+            Some(More::Varying(varying)) => varying.take(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn put_changing(&mut self, varying: Box<Varying>) {
+        if let Some(More::Varying(place)) = self.more.as_deref_mut() {
+            *place = Some(varying);
+        }
+    }
+
+    /// Rate, loss probability and bit error rate of a constant channel.
+    pub(crate) fn constants(&self) -> (Rate, Probability, Probability) {
+        match self.more.as_deref() {
+            Some(More::Errors(state)) => (self.rate, state.errors.loss, state.errors.ber),
+            _ => (self.rate, Probability::ZERO, Probability::ZERO),
+        }
     }
 
     /// One-way propagation delay.
@@ -57,7 +130,7 @@ impl Channel {
         if fresh {
             self.carry = 0;
         }
-        let bits = (size + self.framing).bits();
+        let bits = (size + Size(u64::from(self.framing))).bits();
         let bps = self.rate.bps();
         if self.last.0 != bits {
             // bits * 1e9 fits for packets up to 2 GB
@@ -76,13 +149,13 @@ impl Channel {
     /// Whether a packet of `size` bytes gets through, or why not.
     #[inline]
     pub fn fate(&mut self, cx: &mut Cx<'_>, size: Size) -> Option<DropCause> {
-        let state = self.errors.as_mut()?;
+        let Some(More::Errors(state)) = self.more.as_deref_mut() else { return None };
         let errors = state.errors;
         if !errors.loss.is_zero() && cx.rng(errors.rng).chance(errors.loss) {
             return Some(DropCause::PacketLoss);
         }
         if !errors.ber.is_zero() {
-            let p = state.packet_error(errors.ber, size + self.framing);
+            let p = state.packet_error(errors.ber, size + Size(u64::from(self.framing)));
             if cx.rng(errors.rng).unit() < p {
                 return Some(DropCause::BitError);
             }
@@ -108,6 +181,11 @@ pub fn segment_error(ber: Probability, size: Size) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_channel_stays_one_cache_line() {
+        assert!(size_of::<Channel>() <= 64 && size_of::<crate::Link>() <= 256);
+    }
 
     #[test]
     fn long_run_rate_is_exact() {

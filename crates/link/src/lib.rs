@@ -1,13 +1,42 @@
 //! One direction of a link: queue, serialise, errors, propagate, in that order.
 //!
-//! A link sees a packet's size, priority and ECN bits, never TCP.
+//! A link sees a packet's size, priority and ECN bits, never TCP. What can change during a run is a value, [`Dynamics`]; each mechanism has
+//! a file of its own.
 
+pub mod access;
+pub mod acm;
+pub mod capacity;
 pub mod channel;
+pub mod coding;
+mod dama;
+pub mod dynamics;
+pub mod fade;
+pub mod geo;
+pub mod gilbert_elliott;
 pub mod link;
+pub mod look;
+pub mod normal;
+pub mod orbit;
+pub mod outage;
 pub mod queue;
+pub mod rain;
+mod state;
 pub mod stats;
+mod timeline;
+mod varying;
 
-pub use channel::{Channel, Errors};
+pub use access::{Access, Dama, IdleRelease};
+pub use acm::Acm;
+pub use capacity::CapacityTrace;
+pub use channel::{Base, Channel, Errors};
+pub use coding::Coding;
+pub use dynamics::{Change, Dynamics, SHORTEST_STEP};
+pub use fade::{Fade, FadeEffect, FadeSource};
+pub use gilbert_elliott::GilbertElliott;
 pub use link::Link;
+pub use look::Look;
+pub use orbit::{Handover, Orbit, Pass, Slots};
+pub use outage::Outages;
 pub use queue::{Capacity, DropTail};
+pub use rain::Rain;
 pub use stats::{LinkStats, Served};

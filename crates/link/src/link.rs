@@ -6,8 +6,10 @@
 //! woken late (live, on a busy machine) still serves its exact rate.
 
 use crate::channel::Channel;
+use crate::look::Look;
 use crate::queue::DropTail;
 use crate::stats::{LinkStats, Served};
+use crate::varying::Varying;
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{Cx, Input, Instant, Node, Pkt, Port, Slot};
 use std::collections::VecDeque;
@@ -17,21 +19,21 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link {
-    /// End of the service in progress; in the past when idle.
-    busy_until: Instant,
+    /// End of the service in progress; in the past when idle. When the channel varies: the next time at which something can be served.
+    pub(crate) busy_until: Instant,
     armed: Instant,
-    in_flight: InFlight,
+    pub(crate) in_flight: InFlight,
     channel: Channel,
-    served: Served,
-    queue: DropTail,
+    pub(crate) served: Served,
+    pub(crate) queue: DropTail,
     /// Boxed: an idle link touches none of it.
-    stats: Box<LinkStats>,
+    pub(crate) stats: Box<LinkStats>,
 }
 
 /// Packets on their way, first to arrive first. The first lies in place: most links carry one packet at a time.
 #[derive(Debug)]
 #[repr(C)]
-struct InFlight {
+pub(crate) struct InFlight {
     first: Option<Pkt>,
     first_at: Instant,
     rest: VecDeque<(Instant, Pkt)>,
@@ -40,8 +42,9 @@ struct InFlight {
 impl InFlight {
     const EMPTY: Self = Self { first: None, first_at: Instant::NEVER, rest: VecDeque::new() };
 
+    /// Adds a packet that arrives behind the others, however early it is due.
     #[inline]
-    fn push(&mut self, at: Instant, packet: Pkt) {
+    pub(crate) fn push(&mut self, at: Instant, packet: Pkt) {
         if self.first.is_none() {
             self.first = Some(packet);
             self.first_at = at;
@@ -50,8 +53,29 @@ impl InFlight {
         }
     }
 
+    /// Adds a packet that may arrive before others.
+    pub(crate) fn insert(&mut self, at: Instant, packet: Pkt) {
+        match self.first.take() {
+            Some(first) if at < self.first_at => {
+                self.rest.push_front((self.first_at, first));
+                (self.first, self.first_at) = (Some(packet), at);
+            }
+            Some(first) => {
+                self.first = Some(first);
+                let place = self.rest.partition_point(|p| p.0 <= at);
+                self.rest.insert(place, (at, packet));
+            }
+            None => self.push(at, packet),
+        }
+    }
+
+    /// Packets on their way.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+
     #[inline]
-    const fn first_at(&self) -> Option<Instant> {
+    pub(crate) const fn first_at(&self) -> Option<Instant> {
         self.first_at.as_deadline()
     }
 
@@ -88,12 +112,54 @@ impl Link {
 
     /// Counters up to `cx.now`, queue statistics included.
     pub fn stats(&mut self, cx: &mut Cx<'_>) -> &LinkStats {
-        self.catch_up(cx);
+        let sending_until = self.settle(cx);
         self.stats.waited(cx.now, self.queue.len());
         self.stats.served = self.served;
         // the service in progress counts up to now only
-        self.stats.served.busy = self.served.busy.saturating_sub(self.busy_until.since(cx.now));
+        self.stats.served.busy = self.served.busy.saturating_sub(sending_until.since(cx.now));
         &self.stats
+    }
+
+    /// Most packets that waited since the last call, those waiting now included.
+    pub fn take_peak(&mut self) -> u32 {
+        core::mem::replace(&mut self.stats.recent_peak, self.queue.len() as u32)
+    }
+
+    /// What the link is like now. Looking changes nothing.
+    pub fn look(&mut self, cx: &mut Cx<'_>) -> Look {
+        self.settle(cx);
+        let (packets, bytes) = (self.queue.len(), self.queue.backlog());
+        if let Some(varying) = self.channel.changing() {
+            return varying.look(cx, packets, bytes);
+        }
+        let (rate, loss, ber) = self.channel.constants();
+        Look {
+            rate: Some(rate),
+            one_way: self.channel.one_way(),
+            ber: ber.get(),
+            packet_loss: loss.get(),
+            fade_db: None,
+            queue_packets: packets,
+            queue_bytes: bytes,
+        }
+    }
+
+    /// Packets that have left the queue and neither arrived nor are lost.
+    pub fn on_the_way(&mut self, cx: &mut Cx<'_>) -> usize {
+        self.settle(cx);
+        self.in_flight.len() + self.channel.changing().map_or(0, |v| usize::from(v.is_sending()))
+    }
+
+    /// Catches up; returns the end of the transmission in progress.
+    fn settle(&mut self, cx: &mut Cx<'_>) -> Instant {
+        let varying = self.with_changes(|link, varying| {
+            link.catch_up_varying(cx, varying);
+            varying.sending_until()
+        });
+        varying.unwrap_or_else(|| {
+            self.catch_up(cx);
+            self.busy_until
+        })
     }
 
     #[inline]
@@ -106,8 +172,8 @@ impl Link {
         }
         self.stats.waited(cx.now, self.queue.len());
         match self.queue.push(packet) {
-            Ok(()) => self.stats.queue_peak = self.stats.queue_peak.max(self.queue.len() as u32),
-            Err(packet) => self.drop(cx, packet, DropCause::QueueFull),
+            Ok(()) => self.stats.grew_to(self.queue.len() as u32),
+            Err(packet) => self.drop(cx, cx.now, packet, DropCause::QueueFull),
         }
     }
 
@@ -132,23 +198,59 @@ impl Link {
         self.served.busy += end.since(start);
         match self.channel.fate(cx, size) {
             None => self.in_flight.push(end + self.channel.one_way(), packet),
-            Some(cause) => self.drop(cx, packet, cause),
+            Some(cause) => self.drop(cx, start, packet, cause),
         }
     }
 
-    fn drop(&mut self, cx: &mut Cx<'_>, packet: Pkt, cause: DropCause) {
+    /// Ends a packet at instant `at`, which may have passed: a link works when it is touched, and what it tells is when things happened.
+    pub(crate) fn drop(&mut self, cx: &mut Cx<'_>, at: Instant, packet: Pkt, cause: DropCause) {
         self.stats.dropped(cause);
+        let now = cx.now;
+        cx.now = at.min(now);
         cx.trace(Mask::PACKETS, || Event::Dropped(&packet, cause));
+        cx.now = now;
         cx.recycle(packet);
     }
 
+    /// Hands over what has arrived by now.
     #[inline]
     fn deliver(&mut self, cx: &mut Cx<'_>) {
-        self.catch_up(cx);
         while let Some(packet) = self.in_flight.pop_until(cx.now) {
             cx.trace(Mask::PACKETS, || Event::Delivered(&packet));
             cx.send(Port(0), packet);
         }
+    }
+
+    #[inline]
+    fn disarm(&mut self, cx: &Cx<'_>) {
+        if cx.now >= self.armed {
+            self.armed = Instant::NEVER;
+        }
+    }
+
+    /// What `handle` does for a link that varies; returns when it must be called next.
+    #[inline(never)]
+    fn handle_varying(&mut self, cx: &mut Cx<'_>, input: Input) -> Instant {
+        let deadline = self.with_changes(|link, varying| {
+            match input {
+                Input::Packet(_, packet) => link.arrive_varying(cx, varying, packet),
+                Input::Timer(_) => {
+                    link.disarm(cx);
+                    link.catch_up_varying(cx, varying);
+                    link.deliver(cx);
+                }
+            }
+            link.deadline_varying(varying)
+        });
+        deadline.unwrap_or(Instant::NEVER)
+    }
+
+    /// Lends out what varies, beside the link itself; `None` when nothing does.
+    fn with_changes<T>(&mut self, act: impl FnOnce(&mut Self, &mut Varying) -> T) -> Option<T> {
+        let mut varying = self.channel.take_changing()?;
+        let answer = act(self, &mut varying);
+        self.channel.put_changing(varying);
+        Some(answer)
     }
 
     /// The next time this link must be called: the first arrival, or, when nothing flies, the next begin of a service.
@@ -165,16 +267,19 @@ impl Link {
 impl Node for Link {
     #[inline]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
-        match input {
-            Input::Packet(_, packet) => self.arrive(cx, packet),
-            Input::Timer(_) => {
-                if cx.now >= self.armed {
-                    self.armed = Instant::NEVER;
+        let deadline = if self.channel.varies() {
+            self.handle_varying(cx, input)
+        } else {
+            match input {
+                Input::Packet(_, packet) => self.arrive(cx, packet),
+                Input::Timer(_) => {
+                    self.disarm(cx);
+                    self.catch_up(cx);
+                    self.deliver(cx);
                 }
-                self.deliver(cx);
             }
-        }
-        let deadline = self.deadline();
+            self.deadline()
+        };
         if deadline < self.armed {
             self.armed = deadline;
             cx.wake(Slot(0), deadline);

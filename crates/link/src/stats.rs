@@ -26,6 +26,8 @@ pub struct LinkStats {
     pub served: Served,
     /// Most packets that ever waited.
     pub queue_peak: u32,
+    /// Most packets that waited since somebody last asked.
+    pub(crate) recent_peak: u32,
     drops: [u64; DropCause::ALL.len()],
     /// Packets waiting, integrated over time, up to `queue_since`.
     queue_ns: u128,
@@ -37,6 +39,7 @@ impl LinkStats {
     pub const EMPTY: Self = Self {
         served: Served::NONE,
         queue_peak: 0,
+        recent_peak: 0,
         drops: [0; DropCause::ALL.len()],
         queue_ns: 0,
         queue_since: Instant::ZERO,
@@ -46,6 +49,13 @@ impl LinkStats {
     #[inline]
     pub const fn dropped(&mut self, cause: DropCause) {
         self.drops[cause as usize] += 1;
+    }
+
+    /// `waiting` packets wait now that one more has come.
+    #[inline]
+    pub(crate) fn grew_to(&mut self, waiting: u32) {
+        self.queue_peak = self.queue_peak.max(waiting);
+        self.recent_peak = self.recent_peak.max(waiting);
     }
 
     /// Drops by cause, only causes that happened.
@@ -60,6 +70,21 @@ impl LinkStats {
             self.queue_ns += waiting as u128 * u128::from(at.since(self.queue_since).0);
         }
         self.queue_since = at;
+    }
+
+    /// Packets lost on the way, after the queue.
+    pub fn lost(&self) -> u64 {
+        self.drops().map(|(_, n)| n).sum::<u64>() - self.overflowed()
+    }
+
+    /// Packets that found the queue full.
+    pub const fn overflowed(&self) -> u64 {
+        self.drops[DropCause::QueueFull as usize]
+    }
+
+    /// Mean number of waiting packets since `before` was copied, `time` ago.
+    pub fn queue_mean_since(&self, before: &Self, time: Duration) -> f64 {
+        if time.is_zero() { 0.0 } else { (self.queue_ns - before.queue_ns) as f64 / time.0 as f64 }
     }
 
     /// Mean number of waiting packets over `time`; call `waited` for the end of the run first.

@@ -1,24 +1,13 @@
 //! A host: ends of connections, listeners and their applications behind one network port.
 
 use crate::app::{Reader, Writer};
+use crate::ends::{Endpoint, Ends};
+use crate::udp::{Datagrams, Sink, Source, Stream};
 use bentpipe_base::trace::{DropCause, Event, Mask};
-use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, RngSlot, Seq, Slot};
-use bentpipe_tcp::{Chance, Config, Connection, JitterKind, Offer, Tuple, reset_for};
+use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot};
+use bentpipe_tcp::{Chance, Config, Connection, JitterKind, Offer, State, Tuple, reset_for};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-
-/// A connection with the applications on it.
-#[derive(Debug)]
-pub struct Endpoint {
-    /// The connection.
-    pub conn: Connection,
-    writer: Writer,
-    reader: Reader,
-    /// Earliest wake-up asked for and not yet seen.
-    armed: Instant,
-    /// When an application wants to run again.
-    app_at: Instant,
-}
 
 /// Waits for a connection.
 #[derive(Clone, Debug)]
@@ -42,6 +31,8 @@ pub struct Call {
     pub config: Arc<Config>,
     /// What we write.
     pub writer: Writer,
+    /// How we read.
+    pub reader: Reader,
 }
 
 /// A host with one network port.
@@ -49,46 +40,19 @@ pub struct Call {
 pub struct Host {
     addr: Addr,
     ends: Ends,
-    /// Connection by local and remote port and remote address.
-    demux: BTreeMap<(u16, Addr, u16), u32>,
     listeners: BTreeMap<u16, Listener>,
-    planned: Vec<(Instant, Call)>,
+    planned: Vec<Option<(Instant, Call)>>,
     isn: RngSlot,
     jitter: Option<RngSlot>,
     /// Packets under per-packet jitter, in the order and with the times of their release.
     held: VecDeque<(Instant, Pkt)>,
     refused: u64,
+    udp: Option<Box<Datagrams>>,
 }
 
-/// The ends of a host's connections. The first lies in place: most hosts have one, and a pointer less counts.
-#[derive(Debug)]
-struct Ends {
-    first: Option<Endpoint>,
-    more: Vec<Endpoint>,
-}
-
-impl Ends {
-    fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.more.len()
-    }
-    #[inline]
-    fn get(&self, i: usize) -> Option<&Endpoint> {
-        if i == 0 { self.first.as_ref() } else { self.more.get(i - 1) }
-    }
-    #[inline]
-    fn get_mut(&mut self, i: usize) -> Option<&mut Endpoint> {
-        if i == 0 { self.first.as_mut() } else { self.more.get_mut(i - 1) }
-    }
-    fn push(&mut self, end: Endpoint) {
-        if self.first.is_none() {
-            self.first = Some(end);
-        } else {
-            self.more.push(end);
-        }
-    }
-}
-
-/// Slots at and above this start planned connections; those below belong to connections.
+/// Slots below this belong to connections; from here on, plus the port, to sources of datagrams.
+const SOURCES: u32 = 1 << 30;
+/// Slots at and above this start planned connections.
 const PLANNED: u32 = 1 << 31;
 /// Releases a packet held by per-packet jitter.
 const HELD: Slot = Slot(u32::MAX);
@@ -98,14 +62,14 @@ impl Host {
     pub const fn new(addr: Addr, isn: RngSlot, jitter: Option<RngSlot>) -> Self {
         Self {
             addr,
-            ends: Ends { first: None, more: Vec::new() },
-            demux: BTreeMap::new(),
+            ends: Ends::EMPTY,
             listeners: BTreeMap::new(),
             planned: Vec::new(),
             isn,
             jitter,
             held: VecDeque::new(),
             refused: 0,
+            udp: None,
         }
     }
 
@@ -122,16 +86,46 @@ impl Host {
     /// Opens a connection at `at`.
     pub fn connect_at(&mut self, cx: &mut Cx<'_>, at: Instant, call: Call) {
         cx.wake(Slot(PLANNED + self.planned.len() as u32), at);
-        self.planned.push((at, call));
+        self.planned.push(Some((at, call)));
     }
 
-    /// The connection between local port `port` and `to`.
+    /// Sends datagrams, each port one stream.
+    pub fn send_datagrams(&mut self, cx: &mut Cx<'_>, stream: &Stream) {
+        let at = self.udp.get_or_insert_default().send(cx, stream);
+        cx.wake(Slot(SOURCES + u32::from(stream.port)), at);
+    }
+
+    /// Receives datagrams that `from` sends to `port`.
+    pub fn receive_datagrams(&mut self, port: u16, from: (Addr, u16)) {
+        self.udp.get_or_insert_default().sinks.insert(port, Sink::new(from));
+    }
+
+    /// The source of datagrams at `port`.
+    pub fn source(&self, port: u16) -> Option<&Source> {
+        self.udp.as_ref()?.sources.get(&port)
+    }
+
+    /// The sink of datagrams at `port`.
+    pub fn sink(&self, port: u16) -> Option<&Sink> {
+        self.udp.as_ref()?.sinks.get(&port)
+    }
+
+    /// The same, to ask what is new.
+    pub fn sink_mut(&mut self, port: u16) -> Option<&mut Sink> {
+        self.udp.as_mut()?.sinks.get_mut(&port)
+    }
+
+    /// The end of the connection between local port `port` and `to`: the present one, else the last one that was closed.
+    pub fn end(&self, port: u16, to: (Addr, u16)) -> Option<&Endpoint> {
+        self.ends.look_up((port, to.0, to.1))
+    }
+
+    /// Its connection.
     pub fn connection(&self, port: u16, to: (Addr, u16)) -> Option<&Connection> {
-        let i = self.demux.get(&(port, to.0, to.1))?;
-        self.ends.get(*i as usize).map(|e| &e.conn)
+        self.end(port, to).map(|e| &e.conn)
     }
 
-    /// Segments for which there was neither connection nor listener.
+    /// Packets for which there was neither connection nor listener nor sink.
     pub const fn refused(&self) -> u64 {
         self.refused
     }
@@ -141,15 +135,12 @@ impl Host {
         Chance { isn: Seq(bits as u32), timestamp: (bits >> 32) as u32, jitter: self.jitter }
     }
 
-    fn add(&mut self, tuple: Tuple, conn: Connection, writer: Writer, reader: Reader) -> usize {
-        let i = self.ends.len();
-        self.demux.insert((tuple.local.1, tuple.remote.0, tuple.remote.1), i as u32);
-        self.ends.push(Endpoint { conn, writer, reader, armed: Instant::NEVER, app_at: Instant::NEVER });
-        i
-    }
-
     fn packet(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        match self.find(&packet) {
+        if packet.proto == Proto::Udp {
+            self.datagram(cx, packet);
+            return;
+        }
+        match self.ends.find(&packet) {
             Some(i) => {
                 if let Some(end) = self.ends.get_mut(i) {
                     end.conn.segment(cx, &packet);
@@ -161,34 +152,31 @@ impl Host {
         }
     }
 
-    #[inline]
-    fn find(&self, packet: &Pkt) -> Option<usize> {
-        // most hosts have one connection
-        if let Some(only) = &self.ends.first
-            && self.ends.more.is_empty()
-        {
-            let t = only.conn.tuple();
-            if t.local.1 == packet.dport && t.remote == (packet.src, packet.sport) {
-                return Some(0);
-            }
+    fn datagram(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        if !self.udp.as_mut().is_some_and(|u| u.take(cx.now, &packet)) {
+            self.refuse(cx, &packet);
         }
-        self.demux.get(&(packet.dport, packet.src, packet.sport)).map(|i| *i as usize)
+        cx.recycle(packet);
+    }
+
+    fn refuse(&mut self, cx: &mut Cx<'_>, packet: &Pkt) {
+        self.refused += 1;
+        cx.trace(Mask::PACKETS, || Event::Dropped(packet, DropCause::NoListener));
     }
 
     fn unknown(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
         let offer = self.listeners.get(&packet.dport).and_then(|l| {
             let offer = Offer::new(&packet, Arc::clone(&l.config))?;
-            Some((offer, l.writer, l.reader))
+            Some((offer, l.writer.clone(), l.reader))
         });
         if let Some((offer, writer, reader)) = offer {
             let chance = self.chance(cx);
             let tuple = offer.tuple();
             let conn = offer.complete(cx, chance);
-            let i = self.add(tuple, conn, writer, reader);
+            let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
             self.run(cx, i);
         } else {
-            self.refused += 1;
-            cx.trace(Mask::PACKETS, || Event::Dropped(&packet, DropCause::NoListener));
+            self.refuse(cx, &packet);
             if let Some(rst) = reset_for(cx, &packet) {
                 cx.send(Port(0), rst);
             }
@@ -200,7 +188,7 @@ impl Host {
     fn run(&mut self, cx: &mut Cx<'_>, i: usize) {
         let Some(end) = self.ends.get_mut(i) else { return };
         let read_at = end.reader.run(cx.now, &mut end.conn);
-        let write_at = end.writer.run(cx.now, &mut end.conn);
+        let write_at = end.writer.run(cx, &mut end.conn);
         end.app_at = read_at.min(write_at);
         let jitter = end.conn.config().jitter.filter(|j| j.kind == JitterKind::Packet);
         while let Some(packet) = end.conn.transmit(cx) {
@@ -208,6 +196,10 @@ impl Host {
                 Some((jitter, rng)) => hold(&mut self.held, cx, jitter.max, rng, packet),
                 None => cx.send(Port(0), packet),
             }
+        }
+        if end.conn.state() == State::Closed {
+            self.ends.retire(i);
+            return;
         }
         let deadline = end.conn.deadline().min(end.app_at);
         if deadline < end.armed {
@@ -226,21 +218,35 @@ impl Host {
         }
     }
 
-    fn timer(&mut self, cx: &mut Cx<'_>, slot: Slot) {
+    /// A timer that belongs to no connection.
+    fn other_timer(&mut self, cx: &mut Cx<'_>, slot: Slot) {
         if slot == HELD {
             self.release(cx);
-            return;
+        } else if let Some(i) = slot.0.checked_sub(PLANNED) {
+            self.open(cx, i as usize);
+        } else if let Some(udp) = &mut self.udp
+            && let Some(at) = udp.run(cx, (self.addr, (slot.0 - SOURCES) as u16))
+        {
+            cx.wake(slot, at);
         }
-        if let Some(planned) = slot.0.checked_sub(PLANNED).and_then(|i| self.planned.get(i as usize)) {
-            let (at, Call { port, to, config, writer }) = planned.clone();
-            if cx.now < at {
-                return;
-            }
-            let tuple = Tuple { local: (self.addr, port), remote: to };
-            let chance = self.chance(cx);
-            let conn = Connection::connect(cx, tuple, config, chance);
-            let i = self.add(tuple, conn, writer, Reader::Eager);
-            self.run(cx, i);
+    }
+
+    fn open(&mut self, cx: &mut Cx<'_>, planned: usize) {
+        let Some(place) = self.planned.get_mut(planned) else { return };
+        let Some((_, Call { port, to, config, writer, reader })) = place.take_if(|(at, _)| *at <= cx.now)
+        else {
+            return;
+        };
+        let tuple = Tuple { local: (self.addr, port), remote: to };
+        let chance = self.chance(cx);
+        let conn = Connection::connect(cx, tuple, config, chance);
+        let i = self.ends.add(tuple, Endpoint::new(conn, writer, reader));
+        self.run(cx, i);
+    }
+
+    fn timer(&mut self, cx: &mut Cx<'_>, slot: Slot) {
+        if slot.0 >= SOURCES {
+            self.other_timer(cx, slot);
             return;
         }
         let i = slot.0 as usize;
@@ -265,7 +271,8 @@ impl Host {
 }
 
 impl Node for Host {
-    #[inline]
+    // Not inlined: a driver's table of nodes calls links six times for each call of a host, and a lean frame is theirs.
+    #[inline(never)]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
             Input::Packet(_, packet) => self.packet(cx, packet),

@@ -1,9 +1,13 @@
-//! Nodes of a network: hosts with TCP and applications, and routers with static routes.
+//! Nodes of a network: hosts with TCP, UDP and applications, and routers with static routes.
 
 pub mod app;
+mod ends;
 pub mod host;
 pub mod router;
+pub mod udp;
 
-pub use app::{Reader, Writer};
-pub use host::{Call, Endpoint, Host, Listener};
+pub use app::{Answerer, Asker, Paced, Reader, Typist, Writer};
+pub use ends::Endpoint;
+pub use host::{Call, Host, Listener};
 pub use router::Router;
+pub use udp::{Pattern, Sink, Source, Stream};

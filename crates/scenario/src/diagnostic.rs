@@ -113,7 +113,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// The name among `known` that `word` is most likely a slip for.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let limit = (word.chars().count() / 3).clamp(1, 3);
     known

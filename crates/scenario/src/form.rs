@@ -2,6 +2,7 @@
 //! errors, the JSON schema and the reference page: a key is described once.
 
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::measure::Measure;
 use crate::quantity::Quantity;
 use crate::source::Span;
 use crate::value::{Kind, Table, Value};
@@ -35,6 +36,20 @@ pub(crate) enum Form {
     Parameters,
     /// `[resolved]`: names and values.
     Resolved,
+    /// A decimal number with a unit.
+    Measure(&'static Measure),
+    /// The path of a file.
+    Path,
+    /// A list of pairs.
+    Pairs(&'static Form, &'static Form),
+    /// One value, or the lowest and the highest.
+    Range(&'static Form),
+    /// A list of whole milliseconds.
+    Millis,
+    /// A list of short texts.
+    Texts,
+    /// Names of parameters with a list of values each.
+    Axes,
     /// Any of these.
     Either(&'static [Form]),
 }
@@ -243,9 +258,9 @@ pub(crate) trait Word {
     fn word(&self) -> &'static str;
 }
 
-/// Declares the words for the values of an enum.
+/// Declares the words for the values of an enum; `or` names what else the key takes, for errors.
 macro_rules! words {
-    ($T:ident { $( $word:literal => $value:ident, )+ }) => {
+    ($T:ident { $( $word:literal => $value:ident, )+ } $(or $other:literal)*) => {
         impl crate::form::Word for $T {
             fn word(&self) -> &'static str {
                 match self {
@@ -260,11 +275,37 @@ macro_rules! words {
             fn read(value: &crate::value::Value, key: &str) -> crate::diagnostic::Result<Self> {
                 match value.text() {
                     $( Some($word) => Ok(Self::$value), )+
-                    _ => Err(crate::scalars::wrong_word(value, key, &[$($word),+])),
+                    _ => Err(crate::scalars::wrong_word(value, key, &[$($word,)+ $($other),*])),
                 }
             }
         }
     };
 }
 
-pub(crate) use {table, words};
+/// A word or a table.
+macro_rules! either {
+    ($(#[doc = $doc:literal])* $Name:ident { $Plain:ident($P:ty), Table($T:ty) }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug)]
+        pub(crate) enum $Name {
+            $Plain($P),
+            Table(Box<$T>),
+        }
+
+        impl crate::form::Read for $Name {
+            const FORM: crate::form::Form = crate::form::Form::Either(&[
+                <$P as crate::form::Read>::FORM,
+                crate::form::Form::Table(<$T as crate::form::Keys>::REF),
+            ]);
+
+            fn read(value: &crate::value::Value, key: &str) -> crate::diagnostic::Result<Self> {
+                match value.kind {
+                    crate::value::Kind::Table(_) => crate::form::read_table(value, key).map(|t| Self::Table(Box::new(t))),
+                    _ => <$P as crate::form::Read>::read(value, key).map(Self::$Plain),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {either, table, words};

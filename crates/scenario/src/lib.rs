@@ -6,24 +6,34 @@
 //! The way of a file: `value` (TOML with places) -> `parameters` (`--set`, `"$name"`) -> `keys` (types and
 //! units) -> `resolve` (names, counts, limits).
 
+mod amount;
 mod diagnostic;
 mod form;
 mod keys;
+mod lists;
+mod measure;
 mod parameters;
+mod profile;
 mod quantity;
 mod reference;
 mod resolve;
 mod scalars;
 mod schema;
 mod source;
+mod sweep;
+mod trace;
 pub mod types;
 mod value;
 mod write;
 
-pub use diagnostic::{Diagnostic, Place};
+pub use amount::{Amount, Measures, amount};
+pub use diagnostic::{Diagnostic, Place, nearest};
+pub use profile::{Profile, profiles};
 pub use reference::reference;
 pub use schema::schema;
 pub use source::{MAX_FILE, Source};
+pub use sweep::{Precision, SweepSpec, sweep};
+pub use trace::Files;
 pub use types::*;
 pub use write::to_toml;
 
@@ -33,7 +43,7 @@ use value::{Kind, Value};
 /// Reads a scenario.
 ///
 /// `sets` are the name and value of each `--set` on the command line, in order; the last one of a name wins. `seed`
-/// replaces the file's.
+/// replaces the file's. A scenario that names trace files needs [`load_with`].
 ///
 /// # Errors
 /// The first error in the file or in `sets`, pointing at the guilty characters. Any text is safe to pass.
@@ -42,10 +52,28 @@ pub fn load(
     sets: &[(String, String)],
     seed: Option<u64>,
 ) -> Result<Scenario, Box<Diagnostic>> {
-    read(source, sets, seed).map_err(|fault| fault.place(&source::Sources::new(source, sets)))
+    load_with(source, sets, seed, &trace::NoFiles)
 }
 
-fn read(source: &Source, sets: &[(String, String)], seed: Option<u64>) -> diagnostic::Result<Scenario> {
+/// Reads a scenario that may name files, which `files` brings. Paths are as the scenario says them; what they are relative to is up to `files`.
+///
+/// # Errors
+/// As [`load`]; and a file that cannot be read or has a wrong line, which is named.
+pub fn load_with(
+    source: &Source,
+    sets: &[(String, String)],
+    seed: Option<u64>,
+    files: &dyn Files,
+) -> Result<Scenario, Box<Diagnostic>> {
+    read(source, sets, seed, files).map_err(|fault| fault.place(&source::Sources::new(source, sets)))
+}
+
+fn read(
+    source: &Source,
+    sets: &[(String, String)],
+    seed: Option<u64>,
+    files: &dyn Files,
+) -> diagnostic::Result<Scenario> {
     let mut root = value::parse(source)?;
     let top = source::Span::file(0..0);
     // A file of another version is told so before its keys are judged.
@@ -56,5 +84,6 @@ fn read(source: &Source, sets: &[(String, String)], seed: Option<u64>) -> diagno
     parameters.substitute(&mut root)?;
     let file = form::read_table::<keys::FileKeys>(&Value { span: top, kind: Kind::Table(root) }, "file")?;
     parameters.check_used()?;
-    resolve::scenario(file, parameters.resolved(), seed)
+    file.sweep.as_ref().map(|s| sweep::resolve(s, &parameters)).transpose()?;
+    resolve::scenario(file, parameters.resolved(), seed, files)
 }

@@ -75,11 +75,11 @@ impl Parameters {
         Ok(())
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|p| p.name.as_str())
     }
 
-    fn unknown(&self, name: &str, span: Span) -> Fault {
+    pub(crate) fn unknown(&self, name: &str, span: Span) -> Fault {
         let allowed = match self.list.len() {
             0 => "help: the file declares no parameters".to_owned(),
             _ => format!("help: parameters: {}", listed(self.names())),
@@ -92,7 +92,7 @@ impl Parameters {
     /// Puts values where the file says `"$name"`, everywhere but in the declarations.
     pub(crate) fn substitute(&mut self, root: &mut Table) -> Result<()> {
         for entry in &mut root.0 {
-            if !matches!(entry.key.as_str(), "parameters" | "resolved") {
+            if !matches!(entry.key.as_str(), "parameters" | "resolved" | "sweep") {
                 self.replace(&mut entry.value)?;
             }
         }
@@ -163,7 +163,7 @@ fn plain(value: &Value) -> ParamValue {
 }
 
 /// The name in a text that is exactly `$name`.
-fn reference(text: &str) -> Option<&str> {
+pub(crate) fn reference(text: &str) -> Option<&str> {
     text.strip_prefix('$').filter(|name| !name.is_empty() && name.chars().all(in_name))
 }
 

@@ -80,7 +80,7 @@ const fn with_pieces(many: &'static str, one: &'static str) -> [Unit; 9] {
 }
 
 /// A year in nanoseconds: longest time in a scenario.
-const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
+pub(crate) const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
 
 pub(crate) const RATE: Quantity = Quantity {
     what: "a rate",
@@ -228,13 +228,13 @@ fn ambiguous(dimension: Dimension, number: &str, name: &str) -> Option<String> {
 
 /// Why a number does not fit its base unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
+pub(crate) enum Trouble {
     TooLarge,
     Fraction,
 }
 
 /// `"1.5e3 ms"` to `("1.5e3", "ms")`. The number is empty when there is none.
-fn split(text: &str) -> (&str, &str) {
+pub(crate) fn split(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
     let digits = |from: usize| from + bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let mut end = digits(0);
@@ -255,7 +255,7 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 /// `number * scale`, which must be a whole number. `number` is what [`split`] takes for one.
-fn exact(number: &str, scale: u64) -> core::result::Result<u64, Trouble> {
+pub(crate) fn exact(number: &str, scale: u64) -> core::result::Result<u64, Trouble> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let fraction = fraction.trim_end_matches('0');

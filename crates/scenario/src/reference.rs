@@ -2,6 +2,7 @@
 
 use crate::form::{Form, Keys as _, TableInfo};
 use crate::keys::FileKeys;
+use crate::measure;
 use crate::quantity;
 use crate::schema::{paragraph, plain_title};
 use core::fmt::Write as _;
@@ -14,9 +15,14 @@ pub fn reference() -> String {
     let quantities = [quantity::RATE, quantity::TIME, quantity::SIZE, quantity::WINDOW, quantity::BUFFER];
     let rows = quantities.iter().map(|q| {
         let units: Vec<_> = q.listed().map(|u| format!("`{u}`")).collect();
-        let what = q.what.trim_start_matches("a ");
-        format!("| {what} | {} | `\"{}\"` |", units.join(" "), q.example)
+        format!("| {} | {} | `\"{}\"` |", plain_what(q.what), units.join(" "), q.example)
     });
+    let measures = [measure::DECIBEL, measure::ANGLE, measure::LENGTH, measure::FREQUENCY];
+    let decimal = measures.iter().map(|m| {
+        let units: Vec<_> = m.units.iter().map(|u| format!("`{}`", u.0)).collect();
+        format!("| {} | {} | `\"{}\"` |", plain_what(m.what), units.join(" "), m.example)
+    });
+    let rows = rows.chain(decimal);
     let mut out = HEAD.replace("@UNITS@", &rows.collect::<Vec<_>>().join("\n"));
     let mut tables = Vec::new();
     visit(FileKeys::REF, &mut tables);
@@ -78,8 +84,13 @@ fn link(info: &TableInfo) -> String {
     format!("[`{title}`](#{title})")
 }
 
+/// Without its article.
+fn plain_what(what: &str) -> &str {
+    what.strip_prefix("a ").or_else(|| what.strip_prefix("an ")).unwrap_or(what)
+}
+
 /// How a value is written, in a few words.
-fn form(form: &Form) -> String {
+pub(crate) fn form(form: &Form) -> String {
     match form {
         Form::Version => "`1`".into(),
         Form::Text => "text".into(),
@@ -89,12 +100,19 @@ fn form(form: &Form) -> String {
         Form::Number => "number".into(),
         Form::Probability => "probability".into(),
         Form::Switch => "switch".into(),
-        Form::Quantity(quantity) => quantity.what.trim_start_matches("a ").into(),
+        Form::Quantity(quantity) => plain_what(quantity.what).into(),
         Form::Words(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
         Form::Table(info) => format!("table, see {}", link(info)),
         Form::List(info) => format!("tables, see {}", link(info)),
         Form::Parameters => "name and default of each".into(),
         Form::Resolved => "name and value of each".into(),
+        Form::Measure(measure) => plain_what(measure.what).into(),
+        Form::Path => "path of a file".into(),
+        Form::Pairs(a, b) => format!("list of `[`{}`, `{}`]`", self::form(a), self::form(b)),
+        Form::Range(of) => format!("{0}, or `[`lowest`, `highest`]`", self::form(of)),
+        Form::Millis => "list of whole milliseconds".into(),
+        Form::Texts => "list of texts".into(),
+        Form::Axes => "list of values for each name".into(),
         Form::Either(forms) => forms.iter().map(self::form).collect::<Vec<_>>().join(", or "),
     }
 }

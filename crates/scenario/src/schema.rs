@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 /// Text that stands for a parameter.
 const PARAMETER: &str = r"\$[A-Za-z0-9_-]+";
 
+/// A number before its unit.
+const NUMBER: &str = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? *";
+
 /// The JSON schema of scenario files, ending in a newline.
 pub fn schema() -> String {
     let mut definitions = Map::new();
@@ -96,8 +99,7 @@ fn choices(form: &Form, definitions: &mut Map<String, Value>) -> Vec<Value> {
         Form::Switch => vec![json!({ "type": "boolean" }), json!({ "enum": ["on", "off"] }), parameter],
         Form::Quantity(quantity) => {
             let units: Vec<_> = quantity.units.iter().map(|u| u.name).collect();
-            let number = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? *";
-            let pattern = format!("^({number}({})|{PARAMETER})$", units.join("|"));
+            let pattern = format!("^({NUMBER}({})|{PARAMETER})$", units.join("|"));
             vec![json!({ "type": "string", "pattern": pattern, "examples": [quantity.example] })]
         }
         Form::Words(words) => vec![json!({ "enum": words }), parameter],
@@ -108,6 +110,31 @@ fn choices(form: &Form, definitions: &mut Map<String, Value>) -> Vec<Value> {
             vec![
                 json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } }),
             ]
+        }
+        Form::Measure(measure) => {
+            let units: Vec<_> = measure.units.iter().map(|u| u.0).collect();
+            let pattern = format!("^(-?{NUMBER}({})|{PARAMETER})$", units.join("|"));
+            vec![json!({ "type": "string", "pattern": pattern, "examples": [measure.example] })]
+        }
+        Form::Path => vec![json!({ "type": "string", "minLength": 1 })],
+        Form::Pairs(a, b) => {
+            let items = [a, b].map(|f| json!({ "anyOf": choices(f, definitions) }));
+            let pair = json!({ "type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2 });
+            vec![json!({ "type": "array", "minItems": 1, "items": pair })]
+        }
+        Form::Range(of) => {
+            let mut all = choices(of, definitions);
+            let items = json!({ "anyOf": all });
+            all.push(json!({ "type": "array", "minItems": 2, "maxItems": 2, "items": items }));
+            all
+        }
+        Form::Millis => {
+            vec![json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } })]
+        }
+        Form::Texts => vec![json!({ "type": "array", "minItems": 1, "items": { "type": "string" } })],
+        Form::Axes => {
+            let values = json!({ "type": "array", "minItems": 1, "items": { "type": ["string", "number", "boolean"] } });
+            vec![json!({ "type": "object", "additionalProperties": values })]
         }
         Form::Either(forms) => {
             let mut all: Vec<Value> = Vec::new();

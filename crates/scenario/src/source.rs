@@ -115,7 +115,7 @@ pub(crate) fn set_spans(index: usize, name: &str, value: &str) -> (Span, Span) {
 
 impl Place {
     /// The place of bytes `start..end` of `text`; positions off a character boundary move down to one.
-    pub(crate) fn find(name: &str, text: &str, start: usize, end: usize) -> Self {
+    pub fn find(name: &str, text: &str, start: usize, end: usize) -> Self {
         let floor = |mut at: usize| {
             at = at.min(text.len());
             while !text.is_char_boundary(at) {

@@ -1,6 +1,7 @@
 //! An experiment is a value: `Scenario`. This is what a file resolves to, with nothing left to interpret.
 
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_link::Dynamics;
 use bentpipe_tcp::Config;
 
 /// One fully resolved experiment.
@@ -24,6 +25,77 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
+    /// Measuring instruments; what they saw is part of the report.
+    pub instruments: Vec<InstrumentSpec>,
+    /// Packets to record when results are written to a folder.
+    pub captures: Vec<CaptureSpec>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Direction {
+    /// Index of the link.
+    pub link: usize,
+    /// From `b` to `a`.
+    pub backward: bool,
+}
+
+impl Direction {
+    /// Place in a list that holds forward and backward of each link in turn.
+    pub const fn index(self) -> usize {
+        2 * self.link + self.backward as usize
+    }
+}
+
+/// Looks at something at fixed times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstrumentSpec {
+    /// Unique name.
+    pub name: String,
+    /// What it looks at.
+    pub kind: InstrumentKind,
+    /// Length of an interval.
+    pub every: Duration,
+}
+
+/// What an instrument looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstrumentKind {
+    /// A narrow channel beside a link that carries a known bit pattern in a loop: counts wrong bits and errored seconds. It sees the link's
+    /// bit error rate and uses none of its capacity.
+    SideChannel {
+        /// The direction whose errors it sees.
+        link: Direction,
+        /// Its rate.
+        rate: Rate,
+    },
+    /// A router's counters, asked as by SNMP: packets, bytes, packets in error, packets dropped.
+    Counters {
+        /// The direction.
+        link: Direction,
+    },
+    /// Goodput of a flow, and the share of packets in error on a link, in bins.
+    Bins {
+        /// Index of the flow.
+        flow: usize,
+        /// The direction.
+        link: Direction,
+    },
+}
+
+/// Packets to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaptureSpec {
+    /// Where: packets before the queue, after the link, and those dropped, with the cause.
+    pub at: Direction,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub to: Instant,
+    /// Bytes kept of each packet.
+    pub snap: Size,
+    /// Largest file; recording ends there.
+    pub limit: Size,
 }
 
 /// When a run ends.
@@ -87,7 +159,7 @@ pub struct LinkSpec {
 }
 
 /// One direction of a link. Order of effects: queue, serialise, errors, propagate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {
     /// Rate at which IP bytes plus `framing` are serialised.
     pub rate: Rate,
@@ -101,6 +173,8 @@ pub struct DirectionSpec {
     pub ber: Probability,
     /// Extra bytes per packet that the link counts. Default 0.
     pub framing: Size,
+    /// What changes during the run; `None` on most links.
+    pub dynamics: Option<Box<Dynamics>>,
 }
 
 /// Capacity of a drop-tail queue, not counting the packet in service.
@@ -131,6 +205,8 @@ pub struct FlowSpec {
     pub reader: Reader,
     /// When it starts.
     pub start: Start,
+    /// Name of the transfer that this connection carries a part of, where several do.
+    pub group: Option<String>,
 }
 
 /// What the sending application does.
@@ -142,6 +218,50 @@ pub enum App {
     Transfer(Size),
     /// Sends this much at the given rate, for as long as the run lasts.
     Rate(Rate),
+    /// Asks and gets answers over one connection, as a browser does: the data flows back. The next question follows the last byte
+    /// of the answer after a time to think.
+    Requests {
+        /// Bytes of a question.
+        request: Size,
+        /// Bytes of an answer.
+        response: Size,
+        /// Mean of the exponential time to think; zero asks at once.
+        think: Duration,
+        /// Closes after this many; `None` goes on as long as the run lasts.
+        count: Option<u64>,
+    },
+    /// Small writes at exponential intervals, as typing does.
+    Telnet {
+        /// Bytes of a write.
+        size: Size,
+        /// Mean time between writes.
+        gap: Duration,
+    },
+    /// Datagrams without any control.
+    Udp {
+        /// Payload of each.
+        size: Size,
+        /// When they are sent.
+        pattern: Pattern,
+    },
+}
+
+/// When datagrams are sent. Rates count payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// At equal intervals.
+    Constant(Rate),
+    /// A Poisson process with this mean rate.
+    Poisson(Rate),
+    /// At equal intervals in spells of exponential length, silent in spells between them.
+    OnOff {
+        /// Rate in a spell.
+        rate: Rate,
+        /// Mean length of a spell.
+        on: Duration,
+        /// Mean length of a silence.
+        off: Duration,
+    },
 }
 
 /// How the receiving application reads.

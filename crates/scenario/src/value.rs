@@ -123,7 +123,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
 }
 
 fn word_is_list(word: &str) -> bool {
-    matches!(word, "hosts" | "routers" | "links" | "flows")
+    matches!(word, "hosts" | "routers" | "links" | "flows" | "timeline" | "instruments" | "captures")
 }
 
 fn table(source: &DeTable<'_>) -> Result<Table> {

@@ -20,7 +20,7 @@ error: these flows have no network
   --> test.toml:13:1
    |
 13 | [[flows]]
-   | ^^^^^^^^^ give [dumbbell], or [[hosts]], [[routers]] and [[links]]
+   | ^^^^^^^^^ give [dumbbell], [satellite], or [[hosts]], [[routers]] and [[links]]
 ",
     );
 }

@@ -205,11 +205,11 @@ fn an_app_with_two_minds() {
         &edit(DUMBBELL, "\"newreno\"", "\"newreno\"\napp = { transfer = \"1 MB\", rate = \"1 Mbit/s\" }"),
         &[],
         r#"
-error: `app` has exactly one key
+error: `app` takes exactly one of transfer, rate, requests, telnet, udp
   --> test.toml:27:7
    |
 27 | app = { transfer = "1 MB", rate = "1 Mbit/s" }
-   |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ one of transfer, rate
+   |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 "#,
     );
 }
@@ -225,7 +225,7 @@ error: `app` cannot be "bulky"
    |
 27 | app = "bulky"
    |       ^^^^^^^ did you mean `bulk`?
-   = help: it can be "bulk", { transfer = "50 kB" }, { rate = "1 Mbit/s" }
+   = help: it can be "bulk", { transfer = "50 kB" }, { rate = "1 Mbit/s" }, { requests = { response = "50 kB" } }, { telnet = {} }, { udp = { rate = "1 Mbit/s" } }
 "#,
     );
 }

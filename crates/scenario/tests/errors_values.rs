@@ -15,7 +15,7 @@ error: unknown key `bufer` in [dumbbell]
    |
 13 | bufer = "50 packets"
    | ^^^^^ did you mean `buffer`?
-   = help: keys of [dumbbell]: rtt, access, pairs, return, rate, buffer, loss, ber, framing
+   = help: keys of [dumbbell]: access, rtt, profile, pairs, return, rate, buffer, loss, ber, framing, capacity, orbit, fade, bursts, outages, dama, idle_release
 "#,
     );
 }
@@ -31,7 +31,7 @@ error: unknown key `dumbell` in the file
   |
 9 | [dumbell]
   |  ^^^^^^^ did you mean `dumbbell`?
-  = help: keys of the file: schema, title, duration, flows, seed, stop, measure, parameters, resolved, dumbbell, hosts, routers, links, host
+  = help: keys of the file: schema, title, duration, flows, seed, stop, measure, parameters, resolved, dumbbell, satellite, hosts, routers, links, host, timeline, instruments, captures, sweep
 ",
     );
 }
@@ -47,7 +47,7 @@ error: unknown key `cuont` in [[flows]]
    |
 23 | cuont = 2
    | ^^^^^ did you mean `count`?
-   = help: keys of [[flows]]: name, from, to, count, app, reader, start, tcp, segment, window, iw, ssthresh, delayed_ack, send_buffer, nagle, jitter, jitter_kind, min_rto, max_rto, initial_rto, rto_granularity, max_timeouts, limited_transmit, validation, pacing, ecn, timestamps, sack, window_scale, mss_option, time_wait
+   = help: keys of [[flows]]: name, from, to, count, app, connections, enabled, group, reader, start, tcp, segment, window, iw, ssthresh, delayed_ack, send_buffer, nagle, jitter, jitter_kind, min_rto, max_rto, initial_rto, rto_granularity, max_timeouts, limited_transmit, validation, pacing, ecn, timestamps, sack, window_scale, mss_option, time_wait
 ",
     );
 }
@@ -63,7 +63,7 @@ error: unknown key `latency` in `access`
    |
 15 | access = { rate = "100 Mbit/s", latency = "1 ms", buffer = "1 MB" }
    |                                 ^^^^^^^
-   = help: keys of `access`: delay, rate, buffer, loss, ber, framing
+   = help: keys of `access`: delay, rate, buffer, loss, ber, framing, capacity, orbit, fade, bursts, outages, dama, idle_release
 "#,
     );
 }

@@ -3,15 +3,26 @@
 mod support;
 
 use bentpipe_base::{Duration, Size};
-use bentpipe_scenario::{App, Buffer, Reader, Start, Stop, reference, schema, to_toml};
+use bentpipe_scenario::{
+    App, Buffer, Direction, InstrumentKind, Reader, Source, Start, Stop, reference, schema, sweep, to_toml,
+};
 use bentpipe_tcp::{ReceiveBuffer, Validation};
-use support::{DUMBBELL, GRAPH, edit, loads};
+use support::{DUMBBELL, GRAPH, RICH, edit, loads};
 
 const WINDOW: &str = include_str!("../../../scenarios/window.toml");
 const TRANSFER: &str = include_str!("../../../scenarios/transfer.toml");
 const BURST: &str = include_str!("../../../scenarios/burst.toml");
 const SHARING: &str = include_str!("../../../scenarios/sharing.toml");
 const DEMO: &str = include_str!("../../../scenarios/demo.toml");
+const FAIRNESS: &str = include_str!("../../../scenarios/fairness.toml");
+const FADED: &str = include_str!("../../../scenarios/faded.toml");
+const FADE_2H: &str = include_str!("../../../scenarios/fade-2h.toml");
+const ONBOARD: &str = include_str!("../../../scenarios/onboard.toml");
+const WINDS: &str = include_str!("../../../scenarios/winds.toml");
+const ASYMMETRY: &str = include_str!("../../../scenarios/asymmetry.toml");
+const LEO: &str = include_str!("../../../scenarios/leo.toml");
+const RAIN: &str = include_str!("../../../scenarios/rain.toml");
+const DAMA: &str = include_str!("../../../scenarios/dama.toml");
 
 #[test]
 fn the_schema_is_up_to_date() {
@@ -47,7 +58,10 @@ fn what_check_prints_loads_back_to_the_same_scenario() {
         "title = \"a test\"",
         "title = 'quotes \" and \\ backslash é'\nseed = 18446744073709551615\nstop = \"finished\"\nmeasure = { from = \"1 s\", to = \"2 s\" }",
     );
-    for text in [DUMBBELL, GRAPH, WINDOW, TRANSFER, BURST, SHARING, DEMO, &fancy] {
+    for text in [
+        DUMBBELL, GRAPH, RICH, WINDOW, TRANSFER, BURST, SHARING, DEMO, &fancy, FAIRNESS, FADED, FADE_2H,
+        ONBOARD, WINDS, ASYMMETRY, LEO, RAIN, DAMA,
+    ] {
         let scenario = loads(text, &[]);
         let printed = to_toml(&scenario);
         assert_eq!(loads(&printed, &[]), scenario, "{printed}");
@@ -79,7 +93,7 @@ fn window_and_burst_use_a_t1_over_585_ms() {
     for (text, buffer, scheme) in [(WINDOW, 120, "newreno"), (TRANSFER, 120, "newreno"), (BURST, 50, "sack")]
     {
         let s = loads(text, &[]);
-        let there = s.links[0].forward;
+        let there = &s.links[0].forward;
         assert_eq!((there.rate.bps(), there.delay), (1_544_000, Duration::from_micros(290_500)));
         assert_eq!(there.buffer, Buffer::Packets(buffer));
         assert_eq!(s.flows[0].sender.scheme.name, scheme);
@@ -107,7 +121,7 @@ fn transfer_stops_when_it_is_done() {
 #[test]
 fn sharing_is_the_lossy_dumbbell() {
     let s = loads(SHARING, &[]);
-    let there = s.links[0].forward;
+    let there = &s.links[0].forward;
     assert_eq!((there.rate.bps(), there.delay), (10_000_000, Duration::from_millis(273)));
     assert_eq!((there.buffer, there.loss.get()), (Buffer::Packets(50), 1e-4));
     assert!(s.links[0].backward.loss.is_zero());
@@ -127,4 +141,77 @@ fn demo_shows_four_limits() {
     assert!(matches!(busy.reader, Reader::Slow(_)) && matches!(sensor.app, App::Rate(_)));
     let one_way: u64 = [0, 1, 2].iter().map(|n| s.links[*n].forward.delay.0).sum();
     assert_eq!(2 * one_way, 560_000_000);
+}
+
+#[test]
+fn worlds_have_the_parameters_that_were_agreed() {
+    for (text, names) in [
+        (FAIRNESS, &["tcp_x", "tcp_y", "loss", "jitter"][..]),
+        (FADED, &["tcp", "window", "ber", "rtt"]),
+        (FADE_2H, &["tcp", "window", "coding", "rise"]),
+        (ONBOARD, &["topology", "buffer", "delayed_ack"]),
+        (WINDS, &["window", "keepalive", "rate"]),
+        (ASYMMETRY, &["k"]),
+    ] {
+        let s = loads(text, &[]);
+        for name in names {
+            assert!(s.parameters.iter().any(|(n, _)| n == name), "{}: {name}", s.title);
+        }
+    }
+}
+
+#[test]
+fn fairness_is_five_far_and_five_near_senders() {
+    let s = loads(FAIRNESS, &[("tcp_x", "cubic"), ("loss", "1e-2")]);
+    let flows: Vec<_> = s.flows.iter().map(|f| (f.name.as_str(), f.sender.scheme.name)).collect();
+    assert_eq!(
+        (flows[0], flows[4], flows[5], flows[9]),
+        (("x1", "cubic"), ("x5", "cubic"), ("y1", "newreno"), ("y5", "newreno"))
+    );
+    let way = |hop: &str| -> u64 {
+        [hop, "shared", "last"]
+            .iter()
+            .map(|n| s.links.iter().find(|l| l.name == *n).map_or(0, |l| l.forward.delay.0))
+            .sum()
+    };
+    assert_eq!((2 * way("satellite3"), 2 * way("ground3")), (550_000_000, 200_000_000));
+    let lossy = s.links.iter().filter(|l| l.forward.loss.get() > 0.0).count();
+    assert_eq!((lossy, s.links.iter().filter(|l| l.backward.loss.get() > 0.0).count()), (5, 0));
+}
+
+#[test]
+fn two_hours_of_fade_carry_the_instruments_of_the_paper() {
+    let s = loads(FADE_2H, &[("rise", "1 dB"), ("coding", "viterbi")]);
+    let every: Vec<_> = s.instruments.iter().map(|i| i.every.0 / 1_000_000_000).collect();
+    assert_eq!((s.duration, every), (Duration::from_secs(10_800), vec![15, 10, 120]));
+    let bottleneck = Direction { link: 0, backward: false };
+    assert!(
+        matches!(s.instruments[0].kind, InstrumentKind::SideChannel { link, rate } if link == bottleneck && rate.bps() == 256_000)
+    );
+    assert_eq!(s.links[0].forward.buffer, Buffer::Bytes(Size(102_000)));
+    assert!(s.links[0].forward.dynamics.is_some() && s.links[0].backward.dynamics.is_some());
+}
+
+#[test]
+fn the_return_follows_from_k_and_a_keepalive_can_be_switched() {
+    let back = |k: &str| loads(ASYMMETRY, &[("k", k)]).links[0].backward.rate.bps();
+    assert_eq!((back("1"), back("4"), back("0.5")), (266_667, 66_667, 533_333));
+    assert_eq!(loads(WINDS, &[]).flows.len(), 1);
+    let kept = loads(WINDS, &[("keepalive", "on"), ("rate", "40 Mbit/s")]);
+    assert_eq!((kept.flows.len(), kept.links[0].backward.rate.bps()), (2, 40_000_000));
+}
+
+#[test]
+fn sweeps_of_the_files_use_values_that_load() {
+    let mut sweeps = 0;
+    for text in [FADED, ASYMMETRY] {
+        let spec = sweep(&Source::new("test.toml", text)).ok().flatten().expect("the file has a sweep");
+        sweeps += 1;
+        for (name, values) in &spec.axes {
+            for value in values {
+                loads(text, &[(name, value)]);
+            }
+        }
+    }
+    assert_eq!(sweeps, 2);
 }

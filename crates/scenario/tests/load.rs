@@ -40,7 +40,7 @@ fn a_dumbbell_becomes_hosts_routers_and_links() {
             ("dst2-access", "dst2-access-return", 5, 3),
         ]
     );
-    let (there, back) = (s.links[0].forward, s.links[0].backward);
+    let (there, back) = (&s.links[0].forward, &s.links[0].backward);
     assert_eq!(there.rate, rate(10_000_000));
     assert_eq!(there.delay, Duration::from_millis(273));
     assert_eq!(there.buffer, Buffer::Packets(50));
@@ -58,7 +58,7 @@ fn the_return_direction_can_differ() {
         "[host]",
         "[dumbbell.return]\nrate = \"1 Mbit/s\"\nbuffer = \"10 packets\"\nloss = 0.5\nber = 1e-6\n\n[host]",
     );
-    let back = loads(&text, &[]).links[0].backward;
+    let back = loads(&text, &[]).links[0].backward.clone();
     assert_eq!((back.rate, back.buffer), (rate(1_000_000), Buffer::Packets(10)));
     assert_eq!((back.loss.get(), back.ber.get()), (0.5, 1e-6));
 }
@@ -115,7 +115,7 @@ fn the_documented_defaults_are_the_real_ones() {
     let plain = loads(GRAPH, &[]);
     for (section, rows, place) in [
         ("`[host]`", 24, "[[flows]]\nname"),
-        ("`[[flows]]`", 3, ""),
+        ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
         ("`channel`", 3, "rate = \"1 Gbit/s\""),
     ] {
@@ -298,7 +298,7 @@ fn every_kind_of_value_can_be_set() {
         ],
     );
     assert_eq!((s.flows.len(), s.duration), (20, Duration::from_secs(500)));
-    let (sender, there) = (&s.flows[19].sender, s.links[0].forward);
+    let (sender, there) = (&s.flows[19].sender, &s.links[0].forward);
     assert_eq!((there.ber.get(), there.buffer), (3e-8, Buffer::Packets(50)));
     assert_eq!((sender.mss, sender.initial_window, sender.nagle), (1000, 4, false));
     assert_eq!(sender.scheme.name, "sack");

@@ -2,11 +2,13 @@
 
 mod support;
 
-use bentpipe_scenario::{Diagnostic, Source, load, to_toml};
+use bentpipe_scenario::{Diagnostic, Files, Source, load, load_with, to_toml};
 use proptest::prelude::*;
-use support::{DUMBBELL, GRAPH, edit, refuses};
+use support::{DUMBBELL, GRAPH, RICH, SATELLITE, edit, refuses};
 
-const BASES: [&str; 4] = [
+const BASES: [&str; 6] = [
+    RICH,
+    SATELLITE,
     DUMBBELL,
     GRAPH,
     include_str!("../../../scenarios/demo.toml"),
@@ -147,6 +149,28 @@ proptest! {
         let name = line.split(" = ").next().unwrap_or("");
         for value in [PIECES[piece].to_owned(), format!("\"{number}{}\"", units[unit]), number] {
             answers(&edit(GRAPH, line, &format!("{name} = {value}")), &[]);
+        }
+    }
+
+    #[test]
+    fn arbitrary_trace_files_are_answered(text in "(time_s,rate_bps\n)?([0-9.,x\n-]{0,60}|\\PC{0,60})", csv in any::<bool>()) {
+        struct One(String);
+        impl Files for One {
+            fn read(&self, _: &str) -> Result<String, String> {
+                Ok(self.0.clone())
+            }
+        }
+        let key = if csv { "file" } else { "mahimahi" };
+        let file = edit(DUMBBELL, "pairs = 2", &format!("pairs = 2\ncapacity = {{ {key} = \"a.trace\" }}"));
+        match load_with(&Source::new("fuzz.toml", file.as_str()), &[], None, &One(text.clone())) {
+            Ok(scenario) => {
+                let printed = to_toml(&scenario);
+                assert_eq!(load(&Source::new("printed.toml", printed), &[], None), Ok(scenario));
+            }
+            Err(error) => {
+                makes_sense(&error, &file);
+                assert!(error.message.starts_with("a.trace:"), "{text:?}: {error}");
+            }
         }
     }
 

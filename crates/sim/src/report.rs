@@ -1,5 +1,7 @@
 //! What a run found out: one value, printed as text or as JSON. Nothing in it depends on the machine or the wall clock.
 
+pub use crate::app_report::{DelayReport, RequestsReport, TelnetReport, TransferReport, UdpReport};
+use bentpipe_scenario::{InstrumentKind, InstrumentSpec};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -22,8 +24,46 @@ pub struct Report {
     pub total: Total,
     /// Per flow.
     pub flows: Vec<FlowReport>,
+    /// Transfers that several connections carry together; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<TransferReport>,
     /// Per direction of a link.
     pub links: Vec<LinkReport>,
+    /// What the scenario's instruments saw; absent without instruments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instruments: Vec<InstrumentReport>,
+}
+
+/// What one instrument saw: a row for each interval.
+#[derive(Clone, Debug, Serialize)]
+pub struct InstrumentReport {
+    /// Name.
+    pub name: String,
+    /// `side-channel`, `counters` or `bins`.
+    pub kind: &'static str,
+    /// What the cells of a row are, unit last; the first is the end of the interval.
+    pub columns: Vec<&'static str>,
+    /// The rows; null where there was nothing to see.
+    pub rows: Vec<Vec<f64>>,
+}
+
+impl InstrumentReport {
+    /// An empty table for an instrument.
+    pub fn new(spec: &InstrumentSpec) -> Self {
+        let (kind, columns): (_, &[&'static str]) = match spec.kind {
+            InstrumentKind::SideChannel { .. } => {
+                ("side-channel", &["time_s", "fade_db", "link_ber", "measured_ber", "errored_seconds"])
+            }
+            InstrumentKind::Counters { .. } => {
+                ("counters", &["time_s", "packets", "bytes", "packets_in_error", "packets_dropped"])
+            }
+            InstrumentKind::Bins { .. } => (
+                "bins",
+                &["time_s", "goodput_bytes_per_s", "packets", "packets_in_error", "packet_error_share"],
+            ),
+        };
+        Self { name: spec.name.clone(), kind, columns: columns.to_vec(), rows: Vec::new() }
+    }
 }
 
 /// Sums over all flows.
@@ -40,13 +80,13 @@ pub struct Total {
 pub struct FlowReport {
     /// Name.
     pub name: String,
-    /// Scheme.
-    pub tcp: &'static str,
+    /// Scheme; null for datagrams, whose figures are in `udp`: then what only TCP has is null or zero.
+    pub tcp: Option<&'static str>,
     /// Seconds since the start of the run.
     pub start_s: f64,
     /// When the sender's handshake ended; null if it did not.
     pub established_s: Option<f64>,
-    /// When the sender had the acknowledgment of its last data byte; null if it did not finish.
+    /// When the sender had the acknowledgment of its last data byte, or the last answer was complete; null if it did not finish.
     pub finished_s: Option<f64>,
     /// In-order bytes delivered to the application x 8 / measure interval, bit/s.
     pub goodput_bps: f64,
@@ -59,9 +99,18 @@ pub struct FlowReport {
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Round-trip times; null without a sample.
-    pub rtt_ms: RttReport,
+    pub rtt_ms: Quantiles,
     /// Share of the flow's time limited by each cause; sum 1.
     pub limited_by: LimitedBy,
+    /// Of requests; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestsReport>,
+    /// Of typing; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telnet: Option<TelnetReport>,
+    /// Of datagrams; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpReport>,
     /// What the words need and the JSON does not repeat.
     #[serde(skip)]
     pub context: FlowContext,
@@ -80,9 +129,9 @@ pub struct FlowContext {
     pub send_buffer: String,
 }
 
-/// Round-trip times in milliseconds.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct RttReport {
+/// Times in milliseconds; null without a value.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Quantiles {
     /// Smallest.
     pub min: Option<f64>,
     /// Median.

@@ -1,6 +1,6 @@
 //! The report in words: what each flow got of what the path could carry, and what limited it.
 
-use crate::report::{FlowReport, LimitedBy, LinkReport, Report};
+use crate::report::{FlowReport, LimitedBy, LinkReport, Quantiles, Report, TransferReport};
 use core::fmt::Write as _;
 
 /// Up to this many flows each get lines of their own; more are summed up by scheme and cause.
@@ -30,16 +30,72 @@ impl Report {
         } else {
             groups(&mut out, &self.flows);
         }
+        for transfer in &self.transfers {
+            let _ = writeln!(out, "{}", transfer_in_words(transfer));
+        }
         links(&mut out, &self.links);
         out
     }
 }
 
 fn flow_lines(out: &mut String, flow: &FlowReport) {
-    let _ = writeln!(out, "{} ({}): {}: {}", flow.name, flow.tcp, limits_in_words(flow), got(flow));
-    if let Some(detail) = detail(flow) {
+    let (name, kind) = (&flow.name, kind(flow));
+    let _ = match &flow.udp {
+        Some(_) => writeln!(out, "{name} ({kind}): {}", of(flow.goodput_bps, flow.context.path_bps)),
+        None => writeln!(out, "{name} ({kind}): {}: {}", limits_in_words(flow), got(flow)),
+    };
+    for detail in application(flow).into_iter().chain(detail(flow)) {
         let _ = writeln!(out, "  {detail}");
     }
+}
+
+/// The scheme, or that there is none.
+fn kind(flow: &FlowReport) -> &'static str {
+    flow.tcp.unwrap_or("UDP")
+}
+
+/// What its application measured.
+fn application(flow: &FlowReport) -> Option<String> {
+    if let Some(r) = &flow.requests {
+        let answers = if r.completed == 1 { "answer" } else { "answers" };
+        return Some(format!("{} {answers}{}", r.completed, spread(" complete after", &r.response_ms)));
+    }
+    if let Some(t) = &flow.telnet {
+        let after = spread(": after", &t.ack_ms);
+        return Some(format!("{} of {} writes acknowledged{after}", t.acknowledged, t.writes));
+    }
+    let u = flow.udp.as_ref()?;
+    let (lost, delay) = (losses(u.lost, u.received), spread("; one-way delay", &u.delay_ms.quantiles));
+    let reordered = if u.reordered > 0 { format!(", {} out of order", u.reordered) } else { String::new() };
+    Some(format!("{lost}{reordered}{delay}"))
+}
+
+/// "12 of 1000 datagrams lost (1 %)"
+fn losses(lost: u64, received: u64) -> String {
+    let all = lost + received;
+    let share = if all == 0 { 0.0 } else { lost as f64 / all as f64 };
+    format!("{lost} of {all} datagrams lost ({})", percent(share))
+}
+
+/// "complete after 612 ms (median), 1204 ms (99 %)"; nothing without values.
+fn spread(lead: &str, times: &Quantiles) -> String {
+    match (times.p50, times.p99) {
+        (Some(p50), Some(p99)) => {
+            format!("{lead} {} ms (median), {} ms (99 %)", trim(p50, 1), trim(p99, 1))
+        }
+        _ => String::new(),
+    }
+}
+
+fn transfer_in_words(t: &TransferReport) -> String {
+    let connections = if t.connections == 1 { "connection" } else { "connections" };
+    let done =
+        t.finished_s.map_or_else(|| "not complete".into(), |at| format!("complete at {} s", trim(at, 3)));
+    let got = rate(t.goodput_bps);
+    format!(
+        "transfer {} over {} {connections}: {} B acknowledged, {done}, {got}",
+        t.name, t.connections, t.bytes
+    )
 }
 
 /// What it got, and when it was done.
@@ -75,7 +131,7 @@ fn cause_in_words(cause: &str, flow: &FlowReport) -> String {
             format!("the receiver's window of {}, as its application reads slowly", c.receive_window)
         }
         "receiver_window" => format!("the receiver's window of {}", c.receive_window),
-        "congestion_window" => format!("its congestion window ({})", flow.tcp),
+        "congestion_window" => format!("its congestion window ({})", kind(flow)),
         "pacing" => "pacing".into(),
         _ => "repairing losses".into(),
     }
@@ -111,16 +167,19 @@ fn ranked(l: &LimitedBy) -> [(&'static str, f64); 7] {
 fn groups(out: &mut String, flows: &[FlowReport]) {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for flow in flows {
-        let key = (flow.tcp, ranked(&flow.limited_by)[0].0);
+        let key = group_key(flow);
         if !keys.contains(&key) {
             keys.push(key);
         }
     }
     for key in keys {
-        let members: Vec<&FlowReport> =
-            flows.iter().filter(|f| (f.tcp, ranked(&f.limited_by)[0].0) == key).collect();
+        let members: Vec<&FlowReport> = flows.iter().filter(|f| group_key(f) == key).collect();
         group(out, &members);
     }
+}
+
+fn group_key(flow: &FlowReport) -> (&'static str, &'static str) {
+    (kind(flow), ranked(&flow.limited_by)[0].0)
 }
 
 fn group(out: &mut String, members: &[&FlowReport]) {
@@ -131,13 +190,19 @@ fn group(out: &mut String, members: &[&FlowReport]) {
     let _ = writeln!(
         out,
         "{n} {} flows ({} to {}): {} each (median), {} to {}",
-        first.tcp,
+        kind(first),
         first.name,
         members[n - 1].name,
         rate(goodputs[n / 2]),
         rate(goodputs[0]),
         rate(goodputs[n - 1])
     );
+    let datagrams = members.iter().filter_map(|m| m.udp.as_ref());
+    if first.udp.is_some() {
+        let (lost, received) = datagrams.fold((0, 0), |(l, r), u| (l + u.lost, r + u.received));
+        let _ = writeln!(out, "  {}", losses(lost, received));
+        return;
+    }
     let mut mean = (*first).clone();
     mean.limited_by = LimitedBy::mean(members.iter().map(|f| &f.limited_by));
     let _ = writeln!(out, "  {}", limits_in_words(&mean));

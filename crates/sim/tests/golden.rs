@@ -1,9 +1,14 @@
 //! Same scenario, seed and version: identical bytes, in debug and release builds and on any machine.
 //!
 //! The committed fingerprints are of whole JSON reports. `make test` runs this in both profiles. A change of the engine's behaviour changes
-//! them: look at what changed, then write them anew with `BLESS=1 cargo test -p bentpipe-sim --test golden`.
+//! them: look at what changed, then write them anew with `BLESS=1 cargo test -p bentpipe-sim --test golden`. They are also a part of the name under
+//! which sweeps store a run (`bentpipe_sim::FINGERPRINTS`), so that runs of before and after are never mixed, and nobody has to think of it.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
+// Its scenario with everything that can change on a link, and every application.
+#[path = "../../scenario/tests/support/mod.rs"]
+mod support;
 
 use bentpipe_scenario::{Source, load};
 use std::fmt::Write as _;
@@ -12,7 +17,7 @@ use std::path::Path;
 /// Scenario file, overrides, seed.
 type Run = (&'static str, &'static [(&'static str, &'static str)], u64);
 
-const RUNS: [Run; 8] = [
+const RUNS: [Run; 17] = [
     ("window", &[("duration", "60 s"), ("ber", "1e-6"), ("tcp", "rate-halving")], 1),
     ("transfer", &[("iw", "4")], 1),
     ("burst", &[("tcp", "sack"), ("delayed_ack", "on")], 2),
@@ -21,13 +26,26 @@ const RUNS: [Run; 8] = [
     ("sharing", &[("duration", "60 s"), ("loss", "1e-3"), ("tcp", "vegas"), ("jitter", "0 ms")], 5),
     ("sharing", &[("duration", "30 s"), ("loss", "1e-2"), ("tcp", "reno")], 6),
     ("demo", &[], 1),
+    ("faded", &[("ber", "1e-6")], 7),
+    ("fairness", &[("loss", "1e-3")], 8),
+    ("onboard", &[], 1),
+    ("onboard", &[("topology", "star"), ("delayed_ack", "on")], 1),
+    ("leo", &[], 9),
+    ("dama", &[], 10),
+    ("winds", &[], 1),
+    ("asymmetry", &[("k", "4")], 11),
+    (EVERYTHING, &[], 12),
 ];
+
+/// Stands for the scenario of that name in the tests of scenario files.
+const EVERYTHING: &str = "everything";
 
 fn report(name: &str, sets: &[(&str, &str)], seed: u64) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{name}.toml"));
-    let text = std::fs::read_to_string(&path).unwrap();
-    let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect();
-    let scenario = load(&Source::new(name, text), &sets, Some(seed)).unwrap_or_else(|e| panic!("{e}"));
+    let text =
+        if name == EVERYTHING { support::RICH.to_owned() } else { std::fs::read_to_string(&path).unwrap() };
+    let scenario =
+        load(&Source::new(name, text), &support::sets(sets), Some(seed)).unwrap_or_else(|e| panic!("{e}"));
     bentpipe_sim::run(&scenario).to_json()
 }
 
@@ -38,7 +56,7 @@ fn fingerprint(text: &str) -> u64 {
 
 #[test]
 fn reports_are_the_same_bytes_everywhere() {
-    let mut lines = String::new();
+    let mut lines = format!("semantics {}\n", bentpipe_sim::SEMANTICS);
     for (name, sets, seed) in RUNS {
         let json = report(name, sets, seed);
         assert_eq!(json, report(name, sets, seed), "a second run of {name} differs from the first");
@@ -49,6 +67,15 @@ fn reports_are_the_same_bytes_everywhere() {
         std::fs::write(&file, &lines).unwrap();
     }
     assert_eq!(lines, std::fs::read_to_string(&file).unwrap(), "see the head of this test");
+}
+
+/// What names stored runs is what is checked above.
+#[test]
+fn other_results_have_other_names_in_a_store() {
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.txt")).unwrap();
+    assert_eq!(bentpipe_sim::FINGERPRINTS, text);
+    assert_eq!(text.lines().count(), 1 + RUNS.len());
 }
 
 /// The seed is all that chance has: another one gives another run.

@@ -99,3 +99,19 @@ fn packets_are_accounted_for() {
     assert_eq!(link("bottleneck").packets - lost, link("dst1-access").packets);
     assert_eq!(link("dst1-access-return").packets, link("bottleneck-return").packets);
 }
+
+/// A window that tunes itself goes by the round trip under load: one that went by the handshake's would stop at twice what is read in 20 ms, 25 kB
+/// for ever, and the deep queue would never fill.
+#[test]
+fn limited_by_a_window_that_grows_with_the_queue() {
+    let text = "schema = 1\ntitle = \"deep queue\"\nduration = \"60 s\"\n\
+                [dumbbell]\nrtt = \"20 ms\"\nrate = \"10 Mbit/s\"\nbuffer = \"1000 packets\"\n\
+                access = { rate = \"100 Mbit/s\", delay = \"1 ms\", buffer = \"10000 packets\" }\n\
+                [host]\ntcp = \"newreno\"\n\
+                [[flows]]\nname = \"flow\"\nfrom = \"src1\"\nto = \"dst1\"\n";
+    let scenario = load(&Source::new("deep.toml", text), &[], None).unwrap_or_else(|e| panic!("{e}"));
+    let report = bentpipe_sim::run(&scenario);
+    largest(&report, "congestion_window");
+    let queue = report.links[0].queue_packets.peak;
+    assert_eq!(queue, 1000, "the sender finds the end of the queue, not of the window");
+}

@@ -81,6 +81,9 @@ impl Connection {
         }
         self.board.acknowledge(ack, cx.now, &mut self.rate, &mut digest);
         let rtt = self.take_rtt(cx.now, segment, &digest);
+        if let Some(rtt) = rtt {
+            cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
+        }
         // RFC 9293, section 3.8.6.1: a peer that answers with a closed window is alive
         if digest.delivered > 0 || digest.acked > 0 || self.peer_edge <= self.board.una() {
             self.timeouts_in_a_row = 0;

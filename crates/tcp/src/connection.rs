@@ -276,7 +276,7 @@ impl Connection {
 
     /// What the connection knows of the path.
     #[inline]
-    pub(crate) fn path(&self) -> Path {
+    pub fn path(&self) -> Path {
         Path {
             mss: Size(u64::from(self.agreed.mss)),
             in_flight: Size(self.recovery.in_flight(&self.board)),
@@ -345,6 +345,10 @@ impl Connection {
     /// The congestion window now planned, in bytes.
     pub fn cwnd(&self) -> Size {
         self.cc.plan(&self.path()).window
+    }
+    /// The slow-start threshold, where the scheme has one.
+    pub fn ssthresh(&self) -> Option<Size> {
+        self.cc.ssthresh()
     }
     /// Round-trip time estimates.
     pub const fn rtt(&self) -> &RttEstimator {

@@ -8,7 +8,7 @@ use crate::handshake::reset_for;
 use crate::receiver::Taken;
 use crate::state::{Event, State};
 use crate::timers::Timer;
-use bentpipe_base::{Cx, Duration, Ecn, Flags, Packet, Timestamps};
+use bentpipe_base::{Cx, Duration, Ecn, Flags, Instant, Packet, Timestamps};
 
 /// RFC 5961, section 7: challenge ACKs per interval.
 const CHALLENGES: u32 = 10;
@@ -178,6 +178,7 @@ impl Connection {
             return;
         }
         self.congestion_experienced(segment);
+        self.take_receiver_rtt(cx.now, segment);
         let was_closed = self.rcv.fin_reached();
         let fin = segment.tcp.flags.has(Flags::FIN);
         if let Taken::InOrder(_) = self.rcv.text(cx.now, at.left, at.right, fin)
@@ -186,6 +187,18 @@ impl Connection {
         {
             self.events.push(Event::PeerClosed);
             self.fin_received(cx);
+        }
+    }
+
+    /// The round trip as an end that only receives can see it: a full segment answers the acknowledgment whose timestamp it echoes. Echoes older
+    /// than the longest timeout are lies or left over from before a pause.
+    #[inline]
+    fn take_receiver_rtt(&mut self, now: Instant, segment: &Packet) {
+        let full = u64::from(segment.body.len) >= u64::from(self.agreed.mss) / 2;
+        let Some(ts) = segment.tcp.timestamps.filter(|t| full && self.rcv.wants_rtt(t.echo)) else { return };
+        let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(ts.echo)));
+        if rtt <= self.config.rto.max {
+            self.rcv.on_echo(ts.echo, rtt.max(Duration::from_millis(1)));
         }
     }
 

@@ -219,6 +219,17 @@ impl Receiver {
         self.dsack = None;
     }
 
+    /// True when an echoed timestamp would tell something new.
+    #[inline]
+    pub(crate) fn wants_rtt(&self, echo: u32) -> bool {
+        self.window.wants_rtt(echo)
+    }
+
+    /// Takes a round trip from an echoed timestamp.
+    pub(crate) fn on_echo(&mut self, echo: u32, rtt: bentpipe_base::Duration) {
+        self.window.on_echo(echo, rtt);
+    }
+
     /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293, section 3.8.6.2.2).
     pub fn consume(&mut self, now: Instant, bytes: u64, rtt: bentpipe_base::Duration) -> bool {
         let bytes = bytes.min(self.readable());

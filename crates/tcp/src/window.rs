@@ -2,7 +2,8 @@
 //!
 //! Sources: RFC 9293, sections 3.8.6 (the right edge never moves left; silly-window avoidance) and RFC 7323, section 2 (scaling). Auto-tuning: Fisk and Feng,
 //! "Dynamic right-sizing in TCP" (2001), as Linux does it: once per round trip, if the application read more than in any round before, the buffer
-//! becomes twice that.
+//! becomes twice that. A pure receiver learns the round trip from the timestamps that the peer echoes (RFC 7323, section 4.1), as Linux does; the
+//! handshake's alone knows no queue, and the window would stop below what the path holds. Without timestamps the handshake's is all there is.
 //! A window is rounded up to the scale's granularity; the buffer is that much larger than asked for.
 
 use crate::config::ReceiveBuffer;
@@ -19,7 +20,14 @@ pub struct ReceiveWindow {
     edge: u64,
     round_began: Instant,
     round_read: u64,
+    /// Smoothed round trip as the receiver sees it; zero before the first sample.
+    rtt: Duration,
+    /// Echo that gave the last sample: each gives one.
+    last_echo: Option<u32>,
 }
+
+/// Weight of a new round-trip sample of the receiver: one in this many.
+const RTT_GAIN: u64 = 8;
 
 impl ReceiveWindow {
     /// For a buffer policy; `scale` is the shift agreed for our windows, 0 without scaling.
@@ -33,7 +41,25 @@ impl ReceiveWindow {
             edge: 1,
             round_began: Instant::ZERO,
             round_read: 0,
+            rtt: Duration::ZERO,
+            last_echo: None,
         }
+    }
+
+    /// True when echoed timestamps are of use: the buffer tunes itself, and `echo` has not been seen yet.
+    #[inline]
+    pub fn wants_rtt(&self, echo: u32) -> bool {
+        self.auto && self.last_echo != Some(echo)
+    }
+
+    /// A full segment echoed `echo`, the time of an acknowledgment sent `rtt` ago.
+    pub fn on_echo(&mut self, echo: u32, rtt: Duration) {
+        self.last_echo = Some(echo);
+        self.rtt = if self.rtt.is_zero() {
+            rtt
+        } else {
+            Duration(self.rtt.0 - self.rtt.0 / RTT_GAIN + rtt.0 / RTT_GAIN)
+        };
     }
 
     /// Position after the last byte the peer may send.
@@ -83,12 +109,13 @@ impl ReceiveWindow {
         opening >= largest.min(self.buffer / 2).max(1) && known < self.buffer / 2
     }
 
-    /// The application read `bytes`; may grow the buffer.
+    /// The application read `bytes`; may grow the buffer. `handshake` is the round trip to go by until a better one is known.
     #[inline]
-    pub fn on_read(&mut self, now: Instant, bytes: u64, rtt: Duration) {
+    pub fn on_read(&mut self, now: Instant, bytes: u64, handshake: Duration) {
         if !self.auto {
             return;
         }
+        let rtt = if self.rtt.is_zero() { handshake } else { self.rtt };
         self.round_read += bytes;
         if now.since(self.round_began) >= rtt {
             let wish = self.round_read.saturating_mul(2);
@@ -121,6 +148,25 @@ mod tests {
         let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(524_140)), 4);
         let field = w.advertise(1, 0, 1460);
         assert_eq!(u64::from(field) << 4, 524_144);
+    }
+
+    #[test]
+    fn right_sizing_goes_by_the_round_trip_that_data_take() {
+        let auto = ReceiveBuffer::Auto { initial: Size(64_000), max: Size(1_000_000) };
+        let mut w = ReceiveWindow::new(auto, 5);
+        let (handshake, loaded) = (Duration::from_millis(10), Duration::from_millis(100));
+        assert!(w.wants_rtt(7));
+        w.on_echo(7, loaded);
+        assert!(!w.wants_rtt(7) && w.wants_rtt(8), "an echo gives one sample");
+        // 10 ms of a steady stream are no round trip
+        let mut now = Instant::ZERO;
+        for _ in 0..9 {
+            now += handshake;
+            w.on_read(now, 50_000, handshake);
+            assert_eq!(w.buffer(), 64_000);
+        }
+        w.on_read(now + handshake, 50_000, handshake);
+        assert_eq!(w.buffer(), 1_000_000);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! One number that should come out, and whether it did.
 
 use crate::group::Group;
-use crate::job::{Job, Observed, run_all};
+use crate::job::{Job, run_all};
+use crate::observed::Observed;
+use crate::quantity::{Quantity, packets};
 use crate::stats;
 use std::collections::BTreeMap;
 
@@ -10,29 +12,10 @@ const BINOMIAL_ALPHA: f64 = 1e-4;
 /// Counting losses among fewer packets proves nothing.
 const FEWEST_PACKETS: u64 = 100_000;
 
-/// What is read off a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// Sum of the goodputs, B/s.
-    Goodput,
-    /// Mean goodput of this many flows, B/s.
-    GoodputPerFlow(u32),
-    /// Completion time of a transfer, s.
-    Completion,
-    /// Peak of the bottleneck's queue, packets.
-    QueuePeak,
-    /// Share of packets lost as a whole, all runs pooled.
-    LostShare,
-    /// Share of packets lost to bit errors, all runs pooled.
-    CorruptedShare,
-    /// Share of time the bottleneck was busy between the ends of two runs that are equal up to the end of the first.
-    Busy,
-}
-
 /// What should come out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// The value.
+    /// The value; not a number where there is none and only a range is given.
     pub value: f64,
     /// Half-width of its 95 % confidence interval, if it was measured in several runs.
     pub half_width: Option<f64>,
@@ -45,6 +28,9 @@ impl Expected {
     pub const fn exactly(value: f64) -> Self {
         Self { value, half_width: None, other: None }
     }
+
+    /// Nothing: a range is given, or the number is only reported.
+    pub const NOTHING: Self = Self::exactly(f64::NAN);
 }
 
 /// How far off the mean may be.
@@ -56,6 +42,10 @@ pub enum Tolerance {
     Absolute(f64),
     /// Between these two, whatever is expected.
     Between(f64, f64),
+    /// This or more.
+    AtLeast(f64),
+    /// This or less.
+    AtMost(f64),
     /// The pooled count of losses is one that the expected probability yields in all but one of 10 000 cases.
     Binomial,
     /// Reported, not judged.
@@ -66,10 +56,10 @@ pub enum Tolerance {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// The table it stands in.
-    pub group: Group,
+    pub group: &'static Group,
     /// The leading cells of its row; what tells it from the others of the group.
     pub labels: Vec<String>,
-    /// What is read off each run.
+    /// What is read off its runs.
     pub quantity: Quantity,
     /// The runs.
     pub jobs: Vec<Job>,
@@ -121,6 +111,15 @@ impl Judged {
     /// How much of the tolerance is used up: 0 in its middle, 1 at its edge.
     pub fn used(&self) -> Option<f64> {
         let (low, high) = self.bounds?;
+        let one_sided = match self.check.tolerance {
+            Tolerance::AtLeast(_) => Some(low / self.mean),
+            Tolerance::AtMost(_) => Some(self.mean / high),
+            _ => None,
+        };
+        if let Some(share) = one_sided {
+            // nothing of nothing is within; all else that cannot be divided is not
+            return Some(if share.is_nan() && self.verdict == Verdict::Agrees { 0.0 } else { share.abs() });
+        }
         let middle = match self.check.tolerance {
             Tolerance::Between(..) => f64::midpoint(low, high),
             _ => self.check.expected.value,
@@ -138,24 +137,53 @@ impl Judged {
 
     /// Group and labels in one line.
     pub fn name(&self) -> String {
-        format!("{}: {}", self.check.group.title(), self.check.labels.join(", "))
+        format!("{}: {}", self.check.group.title, self.check.labels.join(", "))
     }
 }
 
-/// Runs what `checks` need, each job once, and judges them; results are in the order of `checks`.
+/// What came out of each job.
+pub type Seen = BTreeMap<Job, Observed>;
+
+/// Runs `jobs`, each once.
+///
+/// # Errors
+/// When a scenario cannot be read.
+pub fn observe(mut jobs: Vec<Job>) -> Result<Seen, String> {
+    jobs.sort();
+    jobs.dedup();
+    let seen = run_all(&jobs)?;
+    Ok(jobs.into_iter().zip(seen).collect())
+}
+
+/// Runs what `checks` need, and judges them; results are in the order of `checks`.
 ///
 /// # Errors
 /// When a scenario cannot be read.
 pub fn judge(checks: &[Check]) -> Result<Vec<Judged>, String> {
-    let mut jobs: Vec<Job> = checks.iter().flat_map(|c| c.jobs.iter().cloned()).collect();
-    jobs.sort();
-    jobs.dedup();
-    let seen: BTreeMap<&Job, Observed> = jobs.iter().zip(run_all(&jobs)?).collect();
-    Ok(checks.iter().map(|c| c.judge(&c.jobs.iter().map(|j| seen[j]).collect::<Vec<_>>())).collect())
+    let seen = observe(checks.iter().flat_map(|c| c.jobs.iter().cloned()).collect())?;
+    Ok(judge_seen(checks, &seen))
+}
+
+/// Judges `checks`, whose jobs are all in `seen`.
+pub fn judge_seen(checks: &[Check], seen: &Seen) -> Vec<Judged> {
+    checks.iter().map(|c| c.judge(&c.jobs.iter().map(|j| &seen[j]).collect::<Vec<_>>())).collect()
 }
 
 impl Check {
-    fn judge(&self, runs: &[Observed]) -> Judged {
+    /// A check of something that is known exactly, or not at all (not a number).
+    pub fn new(
+        group: &'static Group,
+        labels: &[&str],
+        quantity: Quantity,
+        jobs: Vec<Job>,
+        expected: f64,
+        tolerance: Tolerance,
+    ) -> Self {
+        let labels = labels.iter().map(|l| (*l).to_owned()).collect();
+        Self { group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
+    }
+
+    fn judge(&self, runs: &[&Observed]) -> Judged {
         let values = self.quantity.values(runs);
         let mean = stats::mean(&values);
         let bounds = self.bounds(runs);
@@ -169,12 +197,14 @@ impl Check {
         Judged { check: self.clone(), mean, half_width: stats::half_width(&values), bounds, packets, verdict }
     }
 
-    fn bounds(&self, runs: &[Observed]) -> Option<(f64, f64)> {
+    fn bounds(&self, runs: &[&Observed]) -> Option<(f64, f64)> {
         let expected = self.expected.value;
         match self.tolerance {
             Tolerance::Relative(share) => Some((expected * (1.0 - share), expected * (1.0 + share))),
             Tolerance::Absolute(amount) => Some((expected - amount, expected + amount)),
             Tolerance::Between(low, high) => Some((low, high)),
+            Tolerance::AtLeast(low) => Some((low, f64::INFINITY)),
+            Tolerance::AtMost(high) => Some((f64::NEG_INFINITY, high)),
             Tolerance::Binomial => {
                 let n = packets(runs);
                 let (low, high) = stats::binomial_bounds(n, expected, BINOMIAL_ALPHA);
@@ -185,44 +215,22 @@ impl Check {
     }
 }
 
-fn packets(runs: &[Observed]) -> u64 {
-    runs.iter().map(|r| r.packets).sum()
-}
-
-impl Quantity {
-    /// One value for each run, or one for all where they are pooled.
-    fn values(self, runs: &[Observed]) -> Vec<f64> {
-        let pooled = |count: fn(&Observed) -> u64| {
-            vec![runs.iter().map(count).sum::<u64>() as f64 / packets(runs) as f64]
-        };
-        match self {
-            Self::Goodput => runs.iter().map(|r| r.goodput).collect(),
-            Self::GoodputPerFlow(n) => runs.iter().map(|r| r.goodput / f64::from(n)).collect(),
-            Self::Completion => runs.iter().map(|r| r.finished_s).collect(),
-            Self::QueuePeak => runs.iter().map(|r| f64::from(r.queue_peak)).collect(),
-            Self::LostShare => pooled(|r| r.lost),
-            Self::CorruptedShare => pooled(|r| r.corrupted),
-            Self::Busy => {
-                let between =
-                    |w: &[Observed]| (w[1].busy_s - w[0].busy_s) / (w[1].simulated_s - w[0].simulated_s);
-                runs.chunks_exact(2).map(between).collect()
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantity::tests::{with_goodput, with_losses};
+    use crate::reading::Reading;
+    use bentpipe_base::trace::DropCause;
+
+    static GROUP: Group = Group { title: "t", columns: &[], expected: "", intro: "", fast: false };
 
     fn check(quantity: Quantity, expected: f64, tolerance: Tolerance) -> Check {
-        let (group, labels, jobs) = (Group::Windows, Vec::new(), Vec::new());
+        let (group, labels, jobs) = (&GROUP, Vec::new(), Vec::new());
         Check { group, labels, quantity, jobs, expected: Expected::exactly(expected), tolerance }
     }
 
     fn goodput(value: f64, tolerance: Tolerance) -> Judged {
-        check(Quantity::Goodput, 100.0, tolerance)
-            .judge(&[Observed { goodput: value, ..Observed::default() }])
+        check(Quantity::Mean(Reading::Goodput), 100.0, tolerance).judge(&[&with_goodput(value)])
     }
 
     #[test]
@@ -235,6 +243,10 @@ mod tests {
             (80.0, Tolerance::Between(80.0, 90.0), Verdict::Agrees),
             (100.0, Tolerance::Between(80.0, 90.0), Verdict::Misses),
             (f64::NAN, Tolerance::Relative(0.06), Verdict::Misses),
+            (80.0, Tolerance::AtLeast(80.0), Verdict::Agrees),
+            (79.0, Tolerance::AtLeast(80.0), Verdict::Misses),
+            (81.0, Tolerance::AtMost(80.0), Verdict::Misses),
+            (f64::NAN, Tolerance::AtMost(80.0), Verdict::Misses),
             (1.0, Tolerance::Unjudged, Verdict::Unjudged),
         ] {
             assert_eq!(goodput(value, tolerance).verdict, verdict, "{value} {tolerance:?}");
@@ -242,21 +254,18 @@ mod tests {
         let used = |value, tolerance| goodput(value, tolerance).used().unwrap();
         assert!((used(103.0, Tolerance::Relative(0.06)) - 0.5).abs() < 1e-9);
         assert!((used(92.5, Tolerance::Between(80.0, 90.0)) - 1.5).abs() < 1e-9);
+        assert!((used(100.0, Tolerance::AtLeast(80.0)) - 0.8).abs() < 1e-9);
+        assert!((used(100.0, Tolerance::AtMost(80.0)) - 1.25).abs() < 1e-9);
     }
 
     #[test]
-    fn counts_are_pooled_and_busy_time_is_a_difference() {
-        let run = |packets, lost| Observed { packets, lost, ..Observed::default() };
-        let runs = [run(100_000, 1000), run(300_000, 3100)];
-        let judged = check(Quantity::LostShare, 0.01, Tolerance::Binomial).judge(&runs);
-        assert!((judged.mean - 0.01025).abs() < 1e-12 && judged.verdict == Verdict::Agrees);
-        let judged = check(Quantity::LostShare, 0.011, Tolerance::Binomial).judge(&runs);
-        assert_eq!(judged.verdict, Verdict::Misses);
-        let judged = check(Quantity::LostShare, 0.01, Tolerance::Binomial).judge(&[run(99_999, 1000)]);
-        assert_eq!(judged.verdict, Verdict::Misses, "too few packets");
-        let run = |busy_s, simulated_s| Observed { busy_s, simulated_s, ..Observed::default() };
-        let judged = check(Quantity::Busy, 1.0, Tolerance::Absolute(1e-4))
-            .judge(&[run(90.0, 100.0), run(490.0, 500.0)]);
-        assert!((judged.mean - 1.0).abs() < 1e-12);
+    fn losses_are_judged_by_their_number() {
+        let runs = [with_losses(100_000, 1000), with_losses(300_000, 3100)];
+        let verdict = |p, runs: &[&Observed]| {
+            check(Quantity::LostShare(DropCause::PacketLoss), p, Tolerance::Binomial).judge(runs).verdict
+        };
+        assert_eq!(verdict(0.01, &[&runs[0], &runs[1]]), Verdict::Agrees);
+        assert_eq!(verdict(0.011, &[&runs[0], &runs[1]]), Verdict::Misses);
+        assert_eq!(verdict(0.01, &[&with_losses(99_999, 1000)]), Verdict::Misses, "too few packets");
     }
 }

@@ -1,43 +1,58 @@
-//! One simulation: a committed scenario file, what is changed about it, a seed; and what is kept of its report.
+//! One simulation: a committed scenario file, what is changed about it, a seed.
 
-use bentpipe_base::{Duration, Instant};
+use crate::observed::{Drops, Observed};
+use crate::quantity::BOTTLENECK;
+use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_scenario::{Scenario, Source};
-use bentpipe_sim::Report;
-use bentpipe_tcp::Growth;
+use bentpipe_sim::{Observe, SharedSink};
+use bentpipe_tcp::{DelayedAck, Growth};
 use rayon::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
 
-/// A committed scenario file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum File {
-    /// `scenarios/sharing.toml`
-    Sharing,
-    /// `scenarios/window.toml`
-    Window,
-    /// `scenarios/burst.toml`
-    Burst,
-    /// `scenarios/transfer.toml`
-    Transfer,
+/// Intervals of a watched run.
+const INTERVALS: u64 = 2000;
+
+/// Makes the list of scenario files.
+macro_rules! files {
+    ($($(#[doc = $doc:literal])* $name:ident = $path:literal),+ $(,)?) => {
+        /// A committed scenario file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum File {
+            $(#[doc = concat!("`", $path, "`")] $name,)+
+        }
+
+        impl File {
+            /// Path from the root of the repository.
+            pub const fn path(self) -> &'static str {
+                match self { $(Self::$name => $path,)+ }
+            }
+
+            const fn text(self) -> &'static str {
+                match self { $(Self::$name => include_str!(concat!("../../../", $path)),)+ }
+            }
+        }
+    };
 }
 
-impl File {
-    /// Path from the root of the repository.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Sharing => "scenarios/sharing.toml",
-            Self::Window => "scenarios/window.toml",
-            Self::Burst => "scenarios/burst.toml",
-            Self::Transfer => "scenarios/transfer.toml",
-        }
-    }
-
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Sharing => include_str!("../../../scenarios/sharing.toml"),
-            Self::Window => include_str!("../../../scenarios/window.toml"),
-            Self::Burst => include_str!("../../../scenarios/burst.toml"),
-            Self::Transfer => include_str!("../../../scenarios/transfer.toml"),
-        }
-    }
+files! {
+    Sharing = "scenarios/sharing.toml",
+    Window = "scenarios/window.toml",
+    Burst = "scenarios/burst.toml",
+    Transfer = "scenarios/transfer.toml",
+    Faded = "scenarios/faded.toml",
+    Fairness = "scenarios/fairness.toml",
+    Onboard = "scenarios/onboard.toml",
+    Winds = "scenarios/winds.toml",
+    Asymmetry = "scenarios/asymmetry.toml",
+    Fade2h = "scenarios/fade-2h.toml",
+    Datagrams = "crates/validate/data/datagrams.toml",
+    Poisson = "crates/validate/data/poisson.toml",
+    Bursts = "crates/validate/data/bursts.toml",
+    Rain = "crates/validate/data/rain.toml",
+    Sky = "crates/validate/data/sky.toml",
+    Geo = "crates/validate/data/geo.toml",
+    Pass = "crates/validate/data/pass.toml",
 }
 
 /// What is changed about a scenario that its parameters do not offer.
@@ -49,6 +64,10 @@ pub enum Change {
     OldCubic,
     /// Goodput counts from this second to the end.
     MeasureFrom(u64),
+    /// Receivers acknowledge every second segment, or after 200 ms.
+    DelayedAcks,
+    /// The bottleneck loses so many packets of ten million.
+    Loss(u32),
 }
 
 /// One simulation. Equal jobs give equal results, so each is run once.
@@ -62,40 +81,28 @@ pub struct Job {
     pub seed: u64,
     /// What else is changed.
     pub change: Change,
-}
-
-/// What is kept of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Observed {
-    /// Sum of the flows' goodputs, B/s.
-    pub goodput: f64,
-    /// When the last transfer was finished, in seconds; not a number when none was.
-    pub finished_s: f64,
-    /// Seconds the bottleneck spent serialising.
-    pub busy_s: f64,
-    /// Simulated seconds.
-    pub simulated_s: f64,
-    /// Packets the bottleneck sent.
-    pub packets: u64,
-    /// Of these, lost as a whole.
-    pub lost: u64,
-    /// Of these, lost to bit errors.
-    pub corrupted: u64,
-    /// Most packets that waited for the bottleneck.
-    pub queue_peak: u32,
+    /// Series and drops are kept.
+    pub watched: bool,
 }
 
 impl Job {
     /// A job with seed 1 and parameters `sets`.
     pub fn new(file: File, sets: &[(&str, &str)]) -> Self {
         let sets = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Self { file, sets, seed: 1, change: Change::None }
+        Self { file, sets, seed: 1, change: Change::None, watched: false }
     }
 
     /// The same with another `change`.
     #[must_use]
     pub fn with(mut self, change: Change) -> Self {
         self.change = change;
+        self
+    }
+
+    /// The same, and watched.
+    #[must_use]
+    pub fn watched(mut self) -> Self {
+        self.watched = true;
         self
     }
 
@@ -112,7 +119,28 @@ impl Job {
         let source = Source::new(self.file.path(), self.file.text());
         let mut scenario = bentpipe_scenario::load(&source, &self.sets, Some(self.seed))
             .map_err(|diagnostic| diagnostic.to_string())?;
-        match self.change {
+        self.change.apply(&mut scenario)?;
+        Ok(scenario)
+    }
+
+    fn run(&self) -> Result<Observed, String> {
+        let scenario = self.scenario()?;
+        if !self.watched {
+            return Ok(Observed::of(bentpipe_sim::run(&scenario)));
+        }
+        let observe =
+            Observe { every: Duration(scenario.duration.0 / INTERVALS), sequences: 0, sequence_points: 0 };
+        let drops = Rc::new(RefCell::new(Drops::default()));
+        let sink: SharedSink = drops.clone();
+        let (report, record) = bentpipe_sim::run_recorded(&scenario, &observe, |_| Some(sink));
+        let drops = core::mem::take(&mut drops.borrow_mut().0);
+        Ok(Observed { record: Some(record), drops, ..Observed::of(report) })
+    }
+}
+
+impl Change {
+    fn apply(self, scenario: &mut Scenario) -> Result<(), String> {
+        match self {
             Change::None => {}
             Change::OldCubic => {
                 for flow in &mut scenario.flows {
@@ -122,36 +150,26 @@ impl Job {
                     }
                 }
             }
+            Change::DelayedAcks => {
+                let delayed = DelayedAck { count: 2, timeout: Duration::from_millis(200) };
+                for flow in &mut scenario.flows {
+                    flow.receiver.delayed_ack = Some(delayed);
+                }
+            }
+            Change::Loss(of_ten_million) => {
+                let loss = Probability::new(f64::from(of_ten_million) / 1e7)
+                    .ok_or_else(|| format!("{of_ten_million} of ten million is no probability"))?;
+                for link in scenario.links.iter_mut().filter(|l| l.name == BOTTLENECK) {
+                    link.forward.loss = loss;
+                }
+            }
             Change::MeasureFrom(second) => {
                 let from = Instant::ZERO + Duration::from_secs(second);
                 scenario.measure = Some((from, Instant::ZERO + scenario.duration));
             }
         }
-        Ok(scenario)
+        Ok(())
     }
-
-    fn run(&self) -> Result<Observed, String> {
-        Ok(observe(&bentpipe_sim::run(&self.scenario()?)))
-    }
-}
-
-fn observe(report: &Report) -> Observed {
-    let finished = report.flows.iter().map(|f| f.finished_s.unwrap_or(f64::NAN));
-    let mut seen = Observed {
-        goodput: report.total.goodput_bps / 8.0,
-        finished_s: finished.fold(0.0, |latest, t| if t.is_nan() || t > latest { t } else { latest }),
-        simulated_s: report.simulated_s,
-        ..Observed::default()
-    };
-    if let Some(link) = report.links.iter().find(|l| l.name == "bottleneck") {
-        let drops = |cause: &str| link.drops.get(cause).and_then(serde_json::Value::as_u64).unwrap_or(0);
-        seen.busy_s = link.utilisation * report.simulated_s;
-        seen.packets = link.packets;
-        seen.lost = drops("packet_loss");
-        seen.corrupted = drops("bit_error");
-        seen.queue_peak = link.queue_packets.peak;
-    }
-    seen
 }
 
 /// Runs all jobs, in parallel; results are in the order of `jobs`.
@@ -180,14 +198,30 @@ mod tests {
     fn a_transfer_is_observed_and_repeats() {
         let job = Job::new(File::Transfer, &[("size", "10 kB")]);
         let twice = run_all(&[job.clone(), job]).unwrap();
-        assert_eq!(twice[0], twice[1]);
-        assert!(twice[0].finished_s > 1.0 && twice[0].packets > 10 && twice[0].busy_s > 0.05);
+        assert_eq!(format!("{:?}", twice[0]), format!("{:?}", twice[1]));
+        let bottleneck = twice[0].link("bottleneck").unwrap();
+        assert!(twice[0].finished_s() > 1.0 && bottleneck.packets > 10 && bottleneck.busy_s > 0.05);
+        assert!(twice[0].record.is_none() && twice[0].links.len() == 2, "{:?}", twice[0].links);
+    }
+
+    #[test]
+    fn a_watched_run_keeps_drops_and_series_and_changes_nothing() {
+        let job = Job::new(File::Burst, &[("buffer", "30 packets")]);
+        let seen = run_all(&[job.clone(), job.watched()]).unwrap();
+        assert!((seen[0].goodput() - seen[1].goodput()).abs() < 1e-9);
+        let queue_full = bentpipe_base::trace::DropCause::QueueFull;
+        let dropped = seen[1].link("bottleneck").unwrap().dropped(queue_full);
+        assert_eq!(seen[1].drops.len() as u64, dropped);
+        assert!(
+            dropped > 10 && seen[1].drops.iter().all(|d| d.cause == queue_full && d.next == d.place + 1000)
+        );
+        assert!(seen[1].record.as_ref().unwrap().time_s.len() > 500);
     }
 
     #[test]
     fn an_unfinished_transfer_is_not_a_fast_one() {
         let job = Job::new(File::Transfer, &[("size", "1 GB")]);
-        assert!(run_all(&[job]).unwrap()[0].finished_s.is_nan());
+        assert!(run_all(&[job]).unwrap()[0].finished_s().is_nan());
     }
 
     #[test]

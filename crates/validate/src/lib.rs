@@ -1,42 +1,80 @@
-//! Compares bentpipe with other simulators and with closed forms.
+//! Compares bentpipe with other simulators, with measurements in the literature and with closed forms.
 //!
-//! A [`Check`] is one number: the runs that yield it, what it should be, and how far off it may be. [`cases::all`] makes the
-//! checks against measured numbers, [`closed::all`] those against formulas; [`judge`] runs what they need and says how
-//! each came out. [`page`] and [`figures`] write it down. All of it depends on the committed scenario files only, never on
-//! the machine or the number of its threads.
+//! A [`Check`] is one number: the runs that yield it, what it should be, and how far off it may be. [`sources`] make
+//! the checks, one section of the page each; [`judge`] runs what they need and says how each came out. [`page`] and
+//! [`figures`] write it down. All of it depends on the committed scenario files only, never on the machine or the
+//! number of its threads.
 
-pub mod cases;
 pub mod check;
-pub mod closed;
+mod fade;
 pub mod figures;
+mod format;
 pub mod group;
 pub mod job;
+pub mod observed;
 pub mod page;
+pub mod quantity;
+pub mod reading;
 pub mod reference;
+pub mod sources;
 pub mod stats;
-mod svg;
 
-pub use check::{Check, Expected, Judged, Quantity, Tolerance, Verdict, judge};
-pub use group::Group;
-pub use job::{Change, File, Job, Observed};
+pub use check::{Check, Expected, Judged, Seen, Tolerance, Verdict, judge, judge_seen, observe};
+pub use group::{Group, Section};
+pub use job::{Change, File, Job};
+pub use observed::Observed;
+pub use quantity::Quantity;
+pub use reading::Reading;
 
-/// Every check.
+/// Every check, in the order of the page.
 ///
 /// # Errors
-/// When the table of measured numbers cannot be read.
+/// When a table of numbers cannot be read.
 pub fn all() -> Result<Vec<Check>, String> {
-    let mut checks = cases::all(&reference::rows()?);
-    checks.extend(closed::all());
-    checks.sort_by_key(|c| c.group); // stable: within a group the order stays
+    let mut checks = Vec::new();
+    for section in sources::SECTIONS {
+        checks.extend(section.all()?);
+    }
     Ok(checks)
 }
 
 /// The checks that take seconds: everything deterministic.
 ///
 /// # Errors
-/// When the table of measured numbers cannot be read.
+/// When a table of numbers cannot be read.
 pub fn fast() -> Result<Vec<Check>, String> {
     let mut checks = all()?;
-    checks.retain(|c| c.group.is_fast());
+    checks.retain(|c| c.group.fast);
     Ok(checks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_stands_in_one_table_of_its_section_under_a_name_of_its_own() {
+        let mut names = Vec::new();
+        for section in sources::SECTIONS {
+            for check in section.all().unwrap() {
+                assert_eq!(section.groups.iter().filter(|g| **g == check.group).count(), 1, "{check:?}");
+                assert_eq!(check.labels.len(), check.group.columns.len(), "{check:?}");
+                names.push(format!("{}: {:?}", check.group.title, check.labels));
+            }
+        }
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn every_job_reads() {
+        for check in all().unwrap() {
+            assert!(!check.jobs.is_empty(), "{check:?}");
+            for job in &check.jobs {
+                job.scenario().unwrap_or_else(|e| panic!("{check:?}: {e}"));
+            }
+        }
+    }
 }

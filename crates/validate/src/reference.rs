@@ -9,7 +9,7 @@ const TABLE: &str = include_str!("../data/reference.csv");
 pub struct Row {
     /// `ns2` or `ns3.44`.
     pub sim: String,
-    /// Case: A, C and D, with a suffix.
+    /// Case: A to E, with a suffix.
     pub case: String,
     /// The simulator's name of the TCP.
     pub variant: String,
@@ -35,6 +35,10 @@ pub struct Row {
     pub goodput: f64,
     /// Half-width of its 95 % confidence interval.
     pub goodput_ci95: Option<f64>,
+    /// B: mean goodput of an X flow over that of a Y flow.
+    pub ratio: Option<f64>,
+    /// Half-width of its 95 % confidence interval.
+    pub ratio_ci95: Option<f64>,
     /// Mean of the peak queues, packets.
     pub queue_peak: f64,
     /// Completion time of transfers in seconds.
@@ -74,6 +78,8 @@ fn row(columns: &[&str], line: &str) -> Option<Row> {
         runs: cells.get("runs")?.parse().ok()?,
         goodput: number("goodput_Bps")?,
         goodput_ci95: number("goodput_Bps_ci95"),
+        ratio: number("ratio_XY"),
+        ratio_ci95: number("ratio_XY_ci95"),
         queue_peak: number("maxq")?,
         finished_s: number("fct_s"),
     })
@@ -102,7 +108,7 @@ mod tests {
     #[test]
     fn the_table_reads() {
         let rows = rows().unwrap();
-        assert!(rows.len() > 60, "{}", rows.len());
+        assert!(rows.len() > 80, "{}", rows.len());
         assert!(rows.iter().all(|r| r.goodput > 0.0 && r.runs > 0));
         let cell = |sim: &str| {
             let fits = |r: &&Row| r.sim == sim && r.case == "C-iw-100000B" && r.iw == "1";

@@ -34,7 +34,7 @@ pub(super) fn check() -> Result<bool, String> {
 }
 
 /// Runs cargo; its standard output and whether it succeeded.
-fn cargo(args: &[&str]) -> (String, bool) {
+pub(super) fn cargo(args: &[&str]) -> (String, bool) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     match Command::new(cargo).args(args).current_dir(metadata::root()).output() {
         Ok(done) => (String::from_utf8_lossy(&done.stdout).into_owned(), done.status.success()),
@@ -43,7 +43,7 @@ fn cargo(args: &[&str]) -> (String, bool) {
 }
 
 /// The last line with something on it: our tools end with their sum.
-fn last_line(text: &str) -> &str {
+pub(super) fn last_line(text: &str) -> &str {
     text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("no output").trim()
 }
 
@@ -53,12 +53,12 @@ fn validation() -> Item {
 }
 
 /// A line about a number of tests: none at all is a miss.
-fn tests_item(what: &str, (n, failed): (usize, usize), least: usize) -> Item {
+pub(super) fn tests_item(what: &str, (n, failed): (usize, usize), least: usize) -> Item {
     let figure = format!("{} passed, {failed} failed", n - failed);
     Item::new(what, figure, Verdict::of(failed == 0 && n >= least))
 }
 
-fn whole_run(run: &Tests) -> Item {
+pub(super) fn whole_run(run: &Tests) -> Item {
     let mut item = tests_item("all tests", run.count(|_| true), 1);
     if run.skipped > 0 {
         item.figure = format!("{}, {} skipped", item.figure, run.skipped);
@@ -123,7 +123,7 @@ fn uncaught(rows: &[Mutation<'_>], passed: impl Fn(&str) -> bool) -> Vec<usize> 
     rows.iter().filter(|m| m.tests.is_empty() || !m.tests.iter().all(|t| passed(t))).map(|m| m.line).collect()
 }
 
-fn properties(run: &Tests) -> Result<Item, String> {
+pub(super) fn properties(run: &Tests) -> Result<Item, String> {
     let names: BTreeSet<String> = properties::names(&metadata::root().join("crates"))?.into_iter().collect();
     let (n, failed) = run.count(|t| names.contains(t.function()));
     Ok(tests_item("property tests", (n, failed), names.len().max(1)))
@@ -150,12 +150,12 @@ fn fuzz() -> Item {
 }
 
 /// Tests of refused input: those beside the error pictures, the random ones and those through the program.
-fn bad_input(run: &Tests) -> Item {
+pub(super) fn bad_input(run: &Tests) -> Item {
     let is_one = |program: &str| program.starts_with("errors_") || program == "robust" || program == "cli";
     tests_item("wrong input is refused with its place", run.count(|t| is_one(&t.program)), 1)
 }
 
-fn style() -> Result<[Item; 3], String> {
+pub(super) fn style() -> Result<[Item; 3], String> {
     let report = tidy::run(&metadata::root())?;
     let findings = report.findings.len();
     let first = report.findings.first().map(ToString::to_string).unwrap_or_default();

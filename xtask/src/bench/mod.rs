@@ -48,6 +48,33 @@ pub(crate) fn items() -> Result<Vec<Item>, String> {
     Ok(items)
 }
 
+/// What a command of bentpipe took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timed {
+    /// CPU seconds, all threads together.
+    pub cpu_s: f64,
+    /// Seconds on the clock.
+    pub wall_s: f64,
+}
+
+/// Runs the release build with `args` in the root of the workspace.
+///
+/// # Errors
+/// When bentpipe cannot be built or fails.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "how long something took is what is asked"
+)]
+pub(crate) fn timed(args: &[&str]) -> Result<Timed, String> {
+    let bench = Bench::new()?;
+    std::env::set_current_dir(&bench.root).map_err(|e| format!("{}: {e}", bench.root.display()))?;
+    let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
+    let start = std::time::Instant::now();
+    let cost = measure::run(&bench.bentpipe, &args, &bench.output)?;
+    Ok(Timed { cpu_s: cost.cpu_s, wall_s: start.elapsed().as_secs_f64() })
+}
+
 impl Bench {
     fn new() -> Result<Self, String> {
         let root = metadata::root();

@@ -3,9 +3,7 @@
 use super::measure::{self, median};
 use super::{Bench, Report};
 use crate::item::{Item, Verdict};
-use nix::unistd::Uid;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 /// Share of ns-2's CPU time that a run may take.
 const SHARE: f64 = 1.0 / 3.0;
@@ -38,7 +36,7 @@ const CASES: [Case; 2] = [
 /// One item per case.
 pub(super) fn items(bench: &Bench) -> Result<Vec<Item>, String> {
     let what = |case: &Case| format!("CPU time at most 1/3 of ns-2's: {}", case.name);
-    let ns2 = match find_ns2() {
+    let ns2 = match crate::program::find(&["ns"], "ns2") {
         Ok(ns2) => ns2,
         Err(reason) => {
             println!("SKIPPED ns-2: {reason}");
@@ -87,28 +85,6 @@ fn by_turns(bench: &Bench, ns2: &Path, case: &Case) -> Result<(f64, f64, f64), S
 /// The sum of goodputs in bit/s; ns-2's script prints bytes per second in its 17th column.
 fn goodput_of_ns2(line: &str) -> Option<f64> {
     line.trim().split(',').nth(16)?.parse::<f64>().ok().map(|bytes| bytes * 8.0)
-}
-
-/// Finds ns-2, installing Debian's package where that is possible.
-fn find_ns2() -> Result<PathBuf, String> {
-    if let Some(found) = on_the_path("ns") {
-        return Ok(found);
-    }
-    let hint = "ns-2 is not installed (apt-get install ns2)";
-    if !Uid::effective().is_root() || on_the_path("apt-get").is_none() {
-        return Err(hint.to_owned());
-    }
-    println!("installing ns-2 (apt-get install ns2)");
-    let apt = |args: &[&str]| Command::new("apt-get").args(args).output().is_ok_and(|o| o.status.success());
-    if apt(&["update"]) && apt(&["install", "--yes", "--no-install-recommends", "ns2"]) {
-        return on_the_path("ns").ok_or_else(|| hint.to_owned());
-    }
-    Err(format!("{hint}; it could not be installed"))
-}
-
-fn on_the_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|p| p.join(program)).find(|p| p.is_file())
 }
 
 #[cfg(test)]

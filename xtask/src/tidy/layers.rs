@@ -20,7 +20,7 @@ enum Kind {
     Driver,
 }
 
-const LAYERS: [Layer; 9] = [
+const LAYERS: [Layer; 12] = [
     Layer { name: "base", on: &[], kind: Kind::Engine },
     Layer { name: "wire", on: &["base"], kind: Kind::Engine },
     Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
@@ -28,10 +28,19 @@ const LAYERS: [Layer; 9] = [
     Layer { name: "nodes", on: &["base", "tcp", "link"], kind: Kind::Engine },
     Layer { name: "scenario", on: &["base", "tcp", "link", "nodes"], kind: Kind::Model },
     Layer { name: "sim", on: &["base", "tcp", "link", "nodes", "scenario"], kind: Kind::Model },
-    Layer { name: "validate", on: &["base", "tcp", "link", "nodes", "scenario", "sim"], kind: Kind::Driver },
+    Layer { name: "plot", on: &[], kind: Kind::Model },
+    Layer {
+        name: "validate",
+        on: &["base", "tcp", "link", "nodes", "scenario", "sim", "plot"],
+        kind: Kind::Driver,
+    },
+    Layer { name: "results", on: &["base", "wire", "scenario", "sim", "plot"], kind: Kind::Driver },
+    Layer { name: "sweep", on: &["base", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer {
         name: "cli",
-        on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "validate"],
+        on: &[
+            "base", "wire", "tcp", "link", "nodes", "scenario", "sim", "plot", "validate", "results", "sweep",
+        ],
         kind: Kind::Driver,
     },
 ];

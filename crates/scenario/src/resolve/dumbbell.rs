@@ -1,17 +1,20 @@
 //! `[dumbbell]`: pairs of hosts on both sides of one bottleneck.
 
-use super::{Network, graph};
+use super::Network;
+use super::direction::Side;
+use super::ground::Ground;
 use crate::diagnostic::{Fault, Result};
-use crate::form::At;
-use crate::keys::{ChannelKeys, DirectionKeys, DumbbellKeys};
+use crate::form::{At, Keys as _};
+use crate::keys::{ChannelKeys, DirectionKeys, DumbbellKeys, RateForm};
+use crate::profile;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
-use bentpipe_base::{Duration, Probability};
+use bentpipe_base::Duration;
 
-pub(super) fn build(given: &At<DumbbellKeys>) -> Result<Network> {
+pub(super) fn build(given: &At<DumbbellKeys>, ground: &Ground<'_>) -> Result<Network> {
     let keys = &given.value;
-    let access = graph::direction(&keys.access.value, keys.access.span, "the access links")?;
-    let delay = bottleneck_delay(keys, access.delay)?;
-    let (forward, backward) = bottleneck(given, delay)?;
+    let side = Side { whose: "the access links", span: keys.access.span, forward: None, ground };
+    let access = side.direction(&keys.access.value)?;
+    let (forward, backward) = bottleneck(given, access.delay, ground)?;
     let pairs = keys.pairs.map_or(1, |p| p.value.0) as usize;
 
     let mut network = Network::empty();
@@ -25,48 +28,94 @@ pub(super) fn build(given: &At<DumbbellKeys>) -> Result<Network> {
     network.add(node("right".into(), NodeKind::Router));
     network.links.push(link("bottleneck".into(), (left, right), forward, backward));
     for n in 0..pairs {
-        network.links.push(link(format!("src{}-access", n + 1), (n, left), access, access));
+        network.links.push(link(format!("src{}-access", n + 1), (n, left), access.clone(), access.clone()));
     }
     for n in 0..pairs {
-        network.links.push(link(format!("dst{}-access", n + 1), (right, pairs + n), access, access));
+        network.links.push(link(
+            format!("dst{}-access", n + 1),
+            (right, pairs + n),
+            access.clone(),
+            access.clone(),
+        ));
     }
     Ok(network)
 }
 
-fn node(name: String, kind: NodeKind) -> NodeSpec {
+pub(super) fn node(name: String, kind: NodeKind) -> NodeSpec {
     NodeSpec { name, kind, routes: Vec::new() }
 }
 
-fn link(name: String, (a, b): (usize, usize), forward: DirectionSpec, backward: DirectionSpec) -> LinkSpec {
+/// A link whose other direction is called `-return`.
+pub(super) fn link(
+    name: String,
+    (a, b): (usize, usize),
+    forward: DirectionSpec,
+    backward: DirectionSpec,
+) -> LinkSpec {
     LinkSpec { reverse_name: format!("{name}-return"), name, a, b, forward, backward }
 }
 
 /// What the access links leave of the way there.
-fn bottleneck_delay(keys: &DumbbellKeys, access: Duration) -> Result<Duration> {
-    let (one_way, taken) = (keys.rtt.value / 2, access * 2);
+fn bottleneck_delay(rtt: At<Duration>, access: Duration) -> Result<Duration> {
+    let (one_way, taken) = (rtt.value / 2, access * 2);
     if one_way < taken {
         let label = format!("two access links of {access} each way take {} of it", taken * 2);
-        return Err(Fault::new(keys.rtt.span, "`rtt` is too short for the access links", label));
+        return Err(Fault::new(rtt.span, "`rtt` is too short for the access links", label));
     }
     Ok(one_way - taken)
 }
 
-/// Both directions: the return has the forward rate, buffer and framing unless told otherwise, and no errors.
-fn bottleneck(given: &At<DumbbellKeys>, delay: Duration) -> Result<(DirectionSpec, DirectionSpec)> {
+/// Both directions: the return is the profile's, or has the forward rate, buffer, framing and orbit unless told otherwise, and no errors.
+fn bottleneck(
+    given: &At<DumbbellKeys>,
+    access: Duration,
+    ground: &Ground<'_>,
+) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &given.value;
-    let with_delay = |channel: ChannelKeys| DirectionKeys {
-        delay: Some(At { value: delay, span: keys.rtt.span }),
-        channel,
+    let delay = keys.rtt.map(|rtt| bottleneck_delay(rtt, access)).transpose()?;
+    let back = keys.r#return.as_ref().map(|r| r.value.clone());
+    let side = Side { whose: "[dumbbell]", span: given.span, forward: None, ground };
+    let Some(name) = &keys.profile else {
+        let Some(delay) = delay else {
+            let label = "`rtt` must be given";
+            return Err(Fault::new(given.span, "[dumbbell] has no `rtt`", label));
+        };
+        let forward = side.channel(&keys.channel, Some(delay))?;
+        let symmetric = like(&keys.channel);
+        let back = back.map_or_else(|| symmetric.clone(), |back| back.over(&symmetric));
+        let span = keys.r#return.as_ref().map_or(given.span, |r| r.span);
+        let side = Side { whose: "`return`", span, forward: Some(forward.rate), ground };
+        let backward = side.channel(&back, Some(delay))?;
+        return Ok((forward, backward));
     };
-    let forward = graph::direction(&with_delay(keys.channel.clone()), given.span, "[dumbbell]")?;
-    let mut backward = DirectionSpec { loss: Probability::ZERO, ber: Probability::ZERO, ..forward };
-    if let Some(back) = &keys.r#return {
-        let back = &back.value;
-        backward.rate = back.rate.map_or(backward.rate, |v| v.value);
-        backward.buffer = back.buffer.map_or(backward.buffer, |v| v.value);
-        backward.loss = back.loss.map_or(backward.loss, |v| v.value);
-        backward.ber = back.ber.map_or(backward.ber, |v| v.value);
-        backward.framing = back.framing.map_or(backward.framing, |v| v.value);
-    }
+    let (mut there, mut home) = profile::find(name)?;
+    there.channel = keys.channel.clone().over(&there.channel);
+    home.channel = match back {
+        Some(back) => back.over(&home.channel),
+        None => home.channel,
+    };
+    let resolve = |side: &Side<'_>, keys: &DirectionKeys| match delay {
+        Some(_) => side.channel(&keys.channel, delay),
+        None => side.direction(keys),
+    };
+    let forward = resolve(&side, &there)?;
+    let back = Side { forward: Some(forward.rate), ..side };
+    let backward = resolve(&back, &home)?;
     Ok((forward, backward))
+}
+
+/// What the return has from the forward direction.
+fn like(forward: &ChannelKeys) -> ChannelKeys {
+    ChannelKeys {
+        rate: forward.rate.clone().filter(|r| matches!(r.value, RateForm::Fixed(_))),
+        loss: None,
+        ber: None,
+        capacity: None,
+        fade: None,
+        bursts: None,
+        outages: None,
+        dama: None,
+        idle_release: None,
+        ..forward.clone()
+    }
 }

@@ -1,13 +1,14 @@
 //! `[[flows]]`: who sends what to whom, and when.
 
+use super::app::{app, reader};
 use super::routes::Reach;
 use super::{Network, check_name, ordered, tcp};
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::{At, Keys as _};
-use crate::keys::{AppForm, FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReaderForm, StartForm};
+use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReaderForm, StartForm};
 use crate::scalars::Name;
 use crate::types::{App, FlowSpec, NodeKind, Reader, Start};
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Size};
 use std::collections::BTreeSet;
 
 pub(super) fn resolve(
@@ -25,15 +26,16 @@ pub(super) fn resolve(
     for group in &file.flows.value {
         let keys = &group.value;
         let count = keys.count.map(|c| c.value.0);
-        if flows.len() as u64 + count.unwrap_or(1) > MAX_FLOWS {
-            let span = keys.count.map_or(group.span, |c| c.span);
+        let parts = keys.connections.map_or(1, |c| c.value.0);
+        if flows.len() as u64 + count.unwrap_or(1) * parts > MAX_FLOWS {
+            let span = keys.count.map(|c| c.span).or(keys.connections.map(|c| c.span)).unwrap_or(group.span);
             return Err(Fault::new(span, "there are too many flows", format!("the limit is {MAX_FLOWS}")));
         }
         let proto = prototype(file, keys, duration)?;
+        let enabled = keys.enabled.is_none_or(|e| e.value);
         let (from, to) = (ends(network, &keys.from, count)?, ends(network, &keys.to, count)?);
         for (n, (from, to)) in from.into_iter().zip(to).enumerate() {
             check_path(network, reach, keys, (from, to))?;
-            check_ports(network, keys, &mut at_host, [from, to])?;
             let name = match count {
                 None => keys.name.value.0.clone(),
                 Some(_) => format!("{}{}", keys.name.value.0, n + 1),
@@ -43,8 +45,22 @@ pub(super) fn resolve(
                 let message = format!("two flows are called `{name}`");
                 return Err(Fault::new(keys.name.span, message, "this name is taken"));
             }
-            flows.push(FlowSpec { name, from, to, ..proto.clone() });
+            for flow in connections(FlowSpec { name, from, to, ..proto.clone() }, keys)? {
+                check_ports(network, keys, &mut at_host, [from, to])?;
+                check_name(&flow.name, keys.name.span)?;
+                if keys.connections.is_some() && !taken.insert(flow.name.clone()) {
+                    let message = format!("two flows are called `{}`", flow.name);
+                    return Err(Fault::new(keys.name.span, message, "this name is taken"));
+                }
+                if enabled {
+                    flows.push(flow);
+                }
+            }
         }
+    }
+    if flows.is_empty() {
+        let label = "a scenario has at least one that is enabled";
+        return Err(Fault::new(file.flows.span, "there are no flows", label));
     }
     Ok(flows)
 }
@@ -69,16 +85,55 @@ fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration) -> Result<Flo
         None => keys.tcp.clone(),
     };
     let (sender, receiver) = tcp::configs(&options)?;
+    let app = keys.app.as_ref().map_or(Ok(App::Bulk), app)?;
+    check_udp(keys, &app)?;
     Ok(FlowSpec {
         name: String::new(),
         from: 0,
         to: 0,
         sender,
         receiver,
-        app: keys.app.as_ref().map_or(Ok(App::Bulk), app)?,
+        app,
         reader: keys.reader.as_ref().map_or(Ok(Reader::Eager), reader)?,
         start: keys.start.as_ref().map_or(Ok(Start::At(Instant::ZERO)), |s| start(s, duration))?,
+        group: keys.group.as_ref().map(|g| g.value.0.clone()),
     })
+}
+
+/// Datagrams have no receiver that could hold them back, and no options of a TCP.
+fn check_udp(keys: &FlowKeys, app: &App) -> Result<()> {
+    match &keys.reader {
+        Some(reader) if matches!(app, App::Udp { .. }) && !matches!(reader.value, ReaderForm::Eager(_)) => {
+            Err(Fault::new(reader.span, "datagrams are always read at once", "drop this"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The connections that carry a flow: itself, or `name.1`, `name.2`, ... with equal parts of its transfer.
+fn connections(flow: FlowSpec, keys: &FlowKeys) -> Result<Vec<FlowSpec>> {
+    let Some(given) = keys.connections else { return Ok(vec![flow]) };
+    let App::Transfer(Size(bytes)) = flow.app else {
+        let label = "only `app = { transfer = ... }` can be parted";
+        return Err(Fault::new(given.span, "these connections have nothing to share", label));
+    };
+    if let Some(group) = &keys.group {
+        return Err(Fault::new(group.span, "`group` and `connections` exclude each other", "drop this"));
+    }
+    let parts = given.value.0;
+    if bytes < parts {
+        let label = format!("the transfer has {bytes} B");
+        return Err(Fault::new(given.span, "some of these connections would carry nothing", label));
+    }
+    // the first ones carry what does not divide
+    let share = |n: u64| Size(bytes / parts + u64::from(n < bytes % parts));
+    let part = |n: u64| FlowSpec {
+        name: format!("{}.{}", flow.name, n + 1),
+        app: App::Transfer(share(n)),
+        group: Some(flow.name.clone()),
+        ..flow.clone()
+    };
+    Ok((0..parts).map(part).collect())
 }
 
 /// The hosts at one end of a group: `name` itself, or `name1`, `name2`, ...
@@ -132,35 +187,6 @@ fn check_path(network: &Network, reach: &Reach, keys: &FlowKeys, (from, to): (us
         return Err(Fault::new(keys.to.span, message, "not connected"));
     }
     Ok(())
-}
-
-fn app(given: &At<AppForm>) -> Result<App> {
-    let AppForm::Table(keys) = &given.value else { return Ok(App::Bulk) };
-    match (keys.transfer, keys.rate) {
-        (Some(size), None) if size.value.0 == 0 => {
-            Err(Fault::new(size.span, "`transfer` must be more than zero", ""))
-        }
-        (Some(size), None) => Ok(App::Transfer(size.value)),
-        (None, Some(rate)) => Ok(App::Rate(rate.value)),
-        _ => Err(exactly_one(given.span, "app", "transfer, rate")),
-    }
-}
-
-fn reader(given: &At<ReaderForm>) -> Result<Reader> {
-    let ReaderForm::Table(keys) = &given.value else { return Ok(Reader::Eager) };
-    match (keys.rate, &keys.pause, keys.stop_at) {
-        (Some(rate), None, None) => Ok(Reader::Slow(rate.value)),
-        (None, None, Some(at)) => Ok(Reader::StopAt(at.value)),
-        (None, Some(pause), None) => {
-            ordered("pause", pause.value.from, pause.value.to)?;
-            Ok(Reader::Pause { from: pause.value.from.value, to: pause.value.to.value })
-        }
-        _ => Err(exactly_one(given.span, "reader", "rate, pause, stop_at")),
-    }
-}
-
-fn exactly_one(span: crate::source::Span, key: &str, keys: &str) -> Fault {
-    Fault::new(span, format!("`{key}` has exactly one key"), format!("one of {keys}"))
 }
 
 fn start(given: &At<StartForm>, duration: Duration) -> Result<Start> {

@@ -1,19 +1,18 @@
 //! `[[hosts]]`, `[[routers]]` and `[[links]]`: any graph.
 
+use super::direction::Side;
+use super::ground::Ground;
 use super::{Network, check_name, check_nodes};
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::{At, Keys as _};
 use crate::keys::{DirectionKeys, FileKeys, LinkKeys, MAX_LINKS, MAX_ROUTES, RouteKeys, RouterKeys};
+use crate::profile;
 use crate::scalars::Name;
 use crate::source::Span;
 use crate::types::{DirectionSpec, LinkSpec, NodeKind, NodeSpec};
-use bentpipe_base::{Probability, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest framing; more than any link layer adds.
-const MAX_FRAMING: u64 = 65_535;
-
-pub(super) fn build(file: &FileKeys, span: Span) -> Result<Network> {
+pub(super) fn build(file: &FileKeys, span: Span, ground: &Ground<'_>) -> Result<Network> {
     let hosts = file.hosts.as_ref().map_or(&[][..], |h| &h.value);
     let routers = file.routers.as_ref().map_or(&[][..], |r| &r.value);
     let links = file.links.as_ref().map_or(&[][..], |l| &l.value);
@@ -35,7 +34,7 @@ pub(super) fn build(file: &FileKeys, span: Span) -> Result<Network> {
             return Err(Fault::new(name.span, message, "this name is taken"));
         }
     }
-    let names = add_links(&mut network, links)?;
+    let names = add_links(&mut network, links, ground)?;
     check_hosts(&network, &nodes)?;
     for router in routers {
         add_routes(&mut network, &router.value, &names)?;
@@ -44,7 +43,11 @@ pub(super) fn build(file: &FileKeys, span: Span) -> Result<Network> {
 }
 
 /// Adds all links; returns their indices by the names of both directions.
-fn add_links(network: &mut Network, links: &[At<LinkKeys>]) -> Result<BTreeMap<String, usize>> {
+fn add_links(
+    network: &mut Network,
+    links: &[At<LinkKeys>],
+    ground: &Ground<'_>,
+) -> Result<BTreeMap<String, usize>> {
     let mut names = BTreeMap::new();
     for (index, link) in links.iter().enumerate() {
         let keys = &link.value;
@@ -63,34 +66,32 @@ fn add_links(network: &mut Network, links: &[At<LinkKeys>]) -> Result<BTreeMap<S
         if a == b {
             return Err(Fault::new(keys.to.span, format!("link `{name}` ends where it begins"), ""));
         }
-        let side = |given: &Option<At<DirectionKeys>>, which: &str| {
-            let given = given.as_ref().map(|d| d.value.clone());
-            let merged = given.map_or_else(|| keys.both.clone(), |d| d.over(&keys.both));
-            direction(&merged, link.span, &format!("link `{name}` ({which})"))
-        };
-        let (forward, backward) = (side(&keys.forward, "forward")?, side(&keys.backward, "backward")?);
+        let (forward, backward) = directions(link, ground)?;
         network.links.push(LinkSpec { name, reverse_name: reverse, a, b, forward, backward });
     }
     Ok(names)
 }
 
-/// Resolves one direction of a link; `whose` names it in errors.
-pub(super) fn direction(keys: &DirectionKeys, span: Span, whose: &str) -> Result<DirectionSpec> {
-    let missing =
-        |key: &str| Fault::new(span, format!("{whose} has no `{key}`"), format!("`{key}` must be given"));
-    let channel = &keys.channel;
-    if let Some(framing) = channel.framing.filter(|f| f.value.0 > MAX_FRAMING) {
-        let label = format!("the limit is {MAX_FRAMING} B");
-        return Err(Fault::new(framing.span, "`framing` is too large", label));
-    }
-    Ok(DirectionSpec {
-        rate: channel.rate.ok_or_else(|| missing("rate"))?.value,
-        delay: keys.delay.ok_or_else(|| missing("delay"))?.value,
-        buffer: channel.buffer.ok_or_else(|| missing("buffer"))?.value,
-        loss: channel.loss.map_or(Probability::ZERO, |v| v.value),
-        ber: channel.ber.map_or(Probability::ZERO, |v| v.value),
-        framing: channel.framing.map_or(Size::ZERO, |v| v.value),
-    })
+/// Both directions of a link: what is said of a direction goes before what is said of the link, and that before the profile.
+fn directions(link: &At<LinkKeys>, ground: &Ground<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
+    let keys = &link.value;
+    let profile = keys.profile.as_ref().map(profile::find).transpose()?;
+    let (there, home) = profile.map_or((None, None), |(there, home)| (Some(there), Some(home)));
+    let merged = |given: &Option<At<DirectionKeys>>, profile: Option<DirectionKeys>| {
+        let given = given.as_ref().map(|d| d.value.clone());
+        let merged = given.map_or_else(|| keys.both.clone(), |d| d.over(&keys.both));
+        match profile {
+            Some(profile) => merged.over(&profile),
+            None => merged,
+        }
+    };
+    let name = &keys.name.value.0;
+    let (whose, back) = (format!("link `{name}` (forward)"), format!("link `{name}` (backward)"));
+    let side = Side { whose: &whose, span: link.span, forward: None, ground };
+    let forward = side.direction(&merged(&keys.forward, there))?;
+    let side = Side { whose: &back, forward: Some(forward.rate), ..side };
+    let backward = side.direction(&merged(&keys.backward, home))?;
+    Ok((forward, backward))
 }
 
 fn find_node(network: &Network, name: &At<Name>) -> Result<usize> {

@@ -1,20 +1,38 @@
 //! Keys as written to a [`Scenario`] with nothing left to interpret.
 
+mod app;
+mod direction;
 mod dumbbell;
+mod dynamics;
+mod fade;
 mod flows;
 mod graph;
+mod ground;
+mod names;
+mod observe;
 mod routes;
+mod satellite;
 mod scheme;
+mod shared;
 mod tcp;
+mod timeline;
 
+use self::ground::Ground;
+use self::names::Directions;
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
-use crate::keys::{FileKeys, MAX_NODES, MeasureKeys};
+use crate::keys::{DirectionKeys, FileKeys, MAX_NODES, MeasureKeys};
 use crate::scalars::MAX_NAME;
 use crate::source::Span;
-use crate::types::{App, FlowSpec, LinkSpec, NodeSpec, ParamValue, Scenario, Stop};
+use crate::trace::{Files, NoFiles};
+use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeSpec, ParamValue, Scenario, Stop};
 use bentpipe_base::{Duration, Instant};
 use std::collections::BTreeMap;
+
+/// Most points of rates and fades in all directions together.
+const MAX_POINTS: usize = 200_000;
+/// Most opportunities of mahimahi traces in all directions together.
+const MAX_OPPORTUNITIES: usize = 500_000;
 
 /// Nodes and links, and what is needed to check routes and flows against them.
 struct Network {
@@ -44,6 +62,7 @@ pub(crate) fn scenario(
     file: FileKeys,
     parameters: Vec<(String, ParamValue)>,
     seed: Option<u64>,
+    files: &dyn Files,
 ) -> Result<Scenario> {
     let duration = duration(&file.duration)?;
     let measure = file.measure.as_ref().map(|m| measure(m, duration)).transpose()?;
@@ -58,10 +77,14 @@ pub(crate) fn scenario(
         }
         Some(resolved) => resolved.value.0.clone(),
     };
-    let network = network(&file)?;
+    let mut network = network(&file, &Ground::new(files))?;
     let reach = routes::check(&network)?;
     let flows = flows::resolve(&file, &network, &reach, duration)?;
     let stop = stop(&file, &flows)?;
+    let names = Directions::new(&network.links);
+    timeline::apply(slice(file.timeline.as_ref()), &mut network.links, &names, duration)?;
+    let instruments = observe::instruments(slice(file.instruments.as_ref()), &names, &flows, duration)?;
+    let captures = observe::captures(slice(file.captures.as_ref()), &names, duration)?;
     Ok(Scenario {
         title: file.title.value.0,
         seed: seed.or(file.seed.map(|s| s.value.0)).unwrap_or(1),
@@ -72,6 +95,8 @@ pub(crate) fn scenario(
         nodes: network.nodes,
         links: network.links,
         flows,
+        instruments,
+        captures,
     })
 }
 
@@ -104,40 +129,95 @@ fn ordered(key: &str, from: At<Instant>, to: At<Instant>) -> Result<()> {
     Err(Fault::new(to.span, format!("`{key}` ends before it begins"), format!("it begins at {start}")))
 }
 
-fn network(file: &FileKeys) -> Result<Network> {
+/// The items of a list, or none.
+fn slice<T>(given: Option<&At<Vec<T>>>) -> &[T] {
+    given.map_or(&[], |given| &given.value)
+}
+
+/// The error for keys of which exactly one must be given.
+fn exactly_one(span: Span, key: &str, keys: &str) -> Fault {
+    Fault::new(span, format!("`{key}` takes exactly one of {keys}"), "")
+}
+
+fn network(file: &FileKeys, ground: &Ground<'_>) -> Result<Network> {
+    let dumbbell = file.dumbbell.as_ref().map(|d| (d.span, "[dumbbell]"));
+    let satellite = file.satellite.as_ref().map(|s| (s.span, "[satellite]"));
     let explicit = [
         file.hosts.as_ref().map(|h| (h.span, "[[hosts]]")),
         file.routers.as_ref().map(|r| (r.span, "[[routers]]")),
         file.links.as_ref().map(|l| (l.span, "[[links]]")),
     ];
     let explicit = explicit.into_iter().flatten().next();
-    let network = match (&file.dumbbell, explicit) {
-        (Some(_), Some((span, title))) => {
-            return Err(Fault::new(
-                span,
-                format!("{title} and [dumbbell] exclude each other"),
-                "the file has a [dumbbell]",
-            )
-            .help(
-                "help: a dumbbell's network is complete; to change it, write out hosts, routers and links",
-            ));
-        }
-        (Some(dumbbell), None) => dumbbell::build(dumbbell)?,
-        (None, Some((span, _))) => graph::build(file, span)?,
-        (None, None) => {
+    if let (Some((_, ready)), Some((span, title))) =
+        (dumbbell.or(satellite), satellite.filter(|_| dumbbell.is_some()).or(explicit))
+    {
+        let what = ready.trim_matches(['[', ']']);
+        let message = format!("{title} and {ready} exclude each other");
+        return Err(Fault::new(span, message, format!("the file has a {ready}")).help(format!(
+            "help: a {what}'s network is complete; to change it, write out hosts, routers and links"
+        )));
+    }
+    let (mut network, span) = match (&file.dumbbell, &file.satellite, explicit) {
+        (Some(dumbbell), ..) => (dumbbell::build(dumbbell, ground)?, dumbbell.span),
+        (_, Some(satellite), _) => (satellite::build(satellite, ground)?, satellite.span),
+        (_, _, Some((span, _))) => (graph::build(file, span, ground)?, span),
+        _ => {
             return Err(Fault::new(
                 file.flows.span,
                 "these flows have no network",
-                "give [dumbbell], or [[hosts]], [[routers]] and [[links]]",
+                "give [dumbbell], [satellite], or [[hosts]], [[routers]] and [[links]]",
             ));
         }
     };
+    for link in &mut network.links {
+        direction::name_dynamics(&mut link.forward, &link.name);
+        direction::name_dynamics(&mut link.backward, &link.name);
+    }
+    shared::check(&network.links, span)?;
+    check_points(&network, span)?;
     Ok(network)
+}
+
+/// Refuses networks whose traces are longer together than a file may be: `check` writes them out for every direction.
+fn check_points(network: &Network, span: Span) -> Result<()> {
+    let (mut points, mut opportunities) = (0_usize, 0_usize);
+    for dynamics in network.links.iter().flat_map(|l| [&l.forward.dynamics, &l.backward.dynamics]).flatten() {
+        let (some, more) = direction::points(dynamics);
+        points += some;
+        opportunities += more;
+    }
+    for (what, count, most) in [
+        ("points of rates and fades", points, MAX_POINTS),
+        ("opportunities of traces", opportunities, MAX_OPPORTUNITIES),
+    ] {
+        if count > most {
+            let label = format!("all directions together have {count}, the limit is {most}");
+            return Err(Fault::new(span, format!("there are too many {what}"), label));
+        }
+    }
+    Ok(())
+}
+
+/// Both directions of a ready-made link. `name` names it where a link's name is wanted.
+pub(crate) fn profile_directions(
+    name: &str,
+    span: Span,
+    forward: &DirectionKeys,
+    backward: &DirectionKeys,
+) -> Result<(DirectionSpec, DirectionSpec)> {
+    let ground = Ground::new(&NoFiles);
+    let side = direction::Side { whose: name, span, forward: None, ground: &ground };
+    let mut there = side.direction(forward)?;
+    let mut back = direction::Side { forward: Some(there.rate), ..side }.direction(backward)?;
+    direction::name_dynamics(&mut there, name);
+    direction::name_dynamics(&mut back, name);
+    Ok((there, back))
 }
 
 fn stop(file: &FileKeys, flows: &[FlowSpec]) -> Result<Stop> {
     let Some(stop) = file.stop else { return Ok(Stop::Duration) };
-    if stop.value == Stop::Finished && !flows.iter().any(|f| matches!(f.app, App::Transfer(_))) {
+    let ends = |app: &App| matches!(app, App::Transfer(_) | App::Requests { count: Some(_), .. });
+    if stop.value == Stop::Finished && !flows.iter().any(|f| ends(&f.app)) {
         let label = "give a flow `app = { transfer = \"50 kB\" }`, or stop at \"duration\"";
         return Err(Fault::new(stop.span, "no flow ever finishes", label));
     }

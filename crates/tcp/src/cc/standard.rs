@@ -3,6 +3,8 @@
 //! Source: RFC 5681. Slow start: cwnd += min(acked, SMSS) per ACK. Congestion avoidance: cwnd += SMSS*SMSS/cwnd per ACK, kept
 //! exactly by adding up acknowledged bytes until they make a window. Loss: ssthresh = max(FlightSize * factor, 2 SMSS).
 //! Timeout: cwnd = 1 SMSS; a repeated timeout holds ssthresh. An undo puts the values back.
+//! Deviation: a timeout reduces from min(FlightSize, cwnd). Within fast recovery FlightSize still is the window of before the first loss, so that alone
+//! would make the second signal cost nothing; RFC 5681, equation 4 is an upper bound, and BSD and ns-2 take the window in force.
 //! Defaults: initial window and threshold come from the host's configuration.
 
 use super::{LossCause, Path};
@@ -77,9 +79,13 @@ impl Window {
         }
     }
 
-    /// Answers a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh, or one segment after a timeout.
+    /// Answers a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh; or from the window in force and one segment after a timeout.
     pub fn reduce(&mut self, path: &Path, cause: LossCause, factor: f64) {
-        self.reduce_from(path.flight, cause, factor);
+        let base = match cause {
+            LossCause::Timeout => Size(path.flight.0.min(self.cwnd)),
+            _ => path.flight,
+        };
+        self.reduce_from(base, cause, factor);
     }
 
     /// The same from another base than the FlightSize.

@@ -1,6 +1,6 @@
 //! Slow start, congestion avoidance and the answer to a timeout: RFC 5681.
 
-use crate::script::{Dialogue, acks, plain};
+use crate::script::{Dialogue, acks, plain, plain_with};
 use bentpipe_base::Size;
 use bentpipe_tcp::Config;
 
@@ -47,6 +47,18 @@ fn a_timeout_leaves_one_segment() {
     d.gets(acks(10));
     let cwnds: Vec<_> = (11..=20).map(|k| d.gets(acks(k)).cwnd()).collect();
     assert_eq!(cwnds, [2000, 3000, 4000, 5000, 5000, 5000, 5000, 5000, 6000, 6000]);
+}
+
+/// RFC 5681, equation 4, is an upper bound: a timeout within fast recovery halves the window that is in force, not the flight of before.
+#[test]
+fn a_timeout_in_fast_recovery_halves_the_window_in_force() {
+    let mut d = Dialogue::flying(plain_with("newreno"), 16);
+    d.gets_times(3, acks(0)).sent(&[0]);
+    assert_eq!(d.cwnd(), 8000);
+    d.at(1200).sent(&[0]);
+    d.gets(acks(16));
+    let cwnds: Vec<_> = (17..=22).map(|k| d.gets(acks(k)).cwnd()).collect();
+    assert_eq!(cwnds, [2000, 3000, 4000, 4000, 4000, 4000]);
 }
 
 /// RFC 5681, section 3.1: when the same segment times out again, ssthresh keeps its value.

@@ -1,0 +1,89 @@
+//! `bentpipe links`: the named links.
+
+use bentpipe_link::Dynamics;
+use bentpipe_scenario::{Buffer, DirectionSpec, Profile, profiles};
+use core::fmt::Write as _;
+use serde_json::{Value, json};
+
+/// All named links as a table for people, or as JSON.
+pub(crate) fn list(as_json: bool) -> String {
+    if as_json {
+        let all: Vec<Value> = profiles().iter().map(object).collect();
+        return format!("{:#}\n", Value::Array(all));
+    }
+    let widths = ["name", "to the user", "back", "round trip"].map(str::len);
+    let widths = profiles().iter().map(cells).fold(widths, |widths, cells| {
+        let mut widest = widths;
+        for (width, cell) in widest.iter_mut().zip(&cells) {
+            *width = (*width).max(cell.chars().count());
+        }
+        widest
+    });
+    let mut out = String::new();
+    row(&mut out, &["name", "to the user", "back", "round trip"].map(String::from), widths);
+    for profile in profiles() {
+        row(&mut out, &cells(profile), widths);
+        let _ = writeln!(out, "    {}\n    source: {}", profile.summary, profile.source);
+    }
+    out += "\nIn a scenario: profile = \"geo-10m\" in [[links]] or [dumbbell]; keys given beside it go before it.\n";
+    out
+}
+
+fn cells(profile: &Profile) -> [String; 4] {
+    [profile.name.clone(), rate(&profile.forward), rate(&profile.backward), profile.rtt.clone()]
+}
+
+fn row(out: &mut String, cells: &[String; 4], widths: [usize; 4]) {
+    let mut line = String::new();
+    for (cell, width) in cells.iter().zip(widths) {
+        let _ = write!(line, "{cell:width$}  ");
+    }
+    let _ = writeln!(out, "{}", line.trim_end());
+}
+
+/// The rate, or between which rates it changes.
+fn rate(direction: &DirectionSpec) -> String {
+    use bentpipe_link::{Orbit, Slots};
+    match direction.dynamics.as_ref().and_then(|d| d.orbit.as_ref()) {
+        Some(Orbit::Slots(Slots { rate: Some((least, most)), .. })) => format!("{least} to {most}"),
+        _ => direction.rate.to_string(),
+    }
+}
+
+fn object(profile: &Profile) -> Value {
+    json!({
+        "name": profile.name,
+        "summary": profile.summary,
+        "round_trip": profile.rtt,
+        "source": profile.source,
+        "forward": direction(&profile.forward),
+        "backward": direction(&profile.backward),
+    })
+}
+
+fn direction(d: &DirectionSpec) -> Value {
+    let mut out = json!({
+        "rate_bps": d.rate.bps(),
+        "delay_s": d.delay.as_secs_f64(),
+        "varies": d.dynamics.as_deref().map_or_else(Vec::new, mechanisms),
+    });
+    let (key, value) = match d.buffer {
+        Buffer::Packets(n) => ("buffer_packets", u64::from(n)),
+        Buffer::Bytes(bytes) => ("buffer_bytes", bytes.0),
+    };
+    out[key] = value.into();
+    out
+}
+
+/// Keys of what changes on a link.
+fn mechanisms(d: &Dynamics) -> Vec<&'static str> {
+    let all = [
+        ("capacity", d.capacity.is_some()),
+        ("orbit", d.orbit.is_some()),
+        ("fade", d.fade.is_some()),
+        ("bursts", d.bursts.is_some()),
+        ("outages", d.outages.is_some()),
+        ("access", d.access.is_some()),
+    ];
+    all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+}

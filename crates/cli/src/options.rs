@@ -1,0 +1,71 @@
+//! Faults in options, drawn as those of files are: with the place underlined and what to write instead.
+
+use crate::Failure;
+use bentpipe_scenario::{Diagnostic, Place};
+use bentpipe_sim::metric;
+use core::ops::Range;
+
+/// An option as it stands on the command line.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    /// With its dashes.
+    pub(crate) name: &'a str,
+    pub(crate) value: &'a str,
+}
+
+impl Given<'_> {
+    /// A fault in these bytes of the value.
+    pub(crate) fn fault(
+        self,
+        at: Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Box<Diagnostic> {
+        let before = self.name.len() + 1;
+        let line = format!("{} {}", self.name, self.value);
+        Box::new(Diagnostic {
+            message: message.into(),
+            place: Place::find("command line", &line, before + at.start, before + at.end),
+            label: label.into(),
+            help: Vec::new(),
+        })
+    }
+
+    /// A fault in the whole value.
+    pub(crate) fn wrong(self, message: impl Into<String>, label: impl Into<String>) -> Box<Diagnostic> {
+        self.fault(0..self.value.len(), message, label)
+    }
+
+    /// A metric that cannot be read, or that no run will have.
+    pub(crate) fn metric(self, error: &metric::Error) -> Box<Diagnostic> {
+        let at = blamed(self.value, error);
+        let (message, help) = words(error);
+        let mut fault = self.fault(at, message, "");
+        fault.help = help;
+        fault
+    }
+}
+
+/// What is wrong in one line, and the lines of help.
+pub(crate) fn words(error: &metric::Error) -> (String, Vec<String>) {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::to_owned);
+    (lines.next().unwrap_or_default(), lines.collect())
+}
+
+/// The guilty part of a metric.
+pub(crate) fn blamed(text: &str, error: &metric::Error) -> Range<usize> {
+    let part = match error {
+        metric::Error::Unknown { name, .. } | metric::Error::Nothing { name, .. } => name,
+        metric::Error::Form { text, .. } => text,
+    };
+    // a name may be a part of another word: the flow `a` of `goodput[a]`
+    let from =
+        if matches!(error, metric::Error::Nothing { .. }) { text.find(['[', '.']).unwrap_or(0) } else { 0 };
+    text[from..].find(part.as_str()).map_or(0..text.len(), |at| from + at..from + at + part.len())
+}
+
+/// Input that is refused.
+pub(crate) fn refused(diagnostic: &Diagnostic) -> Failure {
+    Failure::Input(diagnostic.to_string())
+}

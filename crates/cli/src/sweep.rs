@@ -1,0 +1,277 @@
+//! `bentpipe sweep` and `bentpipe merge`.
+
+use crate::args::Sweep;
+use crate::options::{Given, blamed, refused, words};
+use crate::{Failure, input};
+use bentpipe_scenario::{Diagnostic, Measures, Place, Precision, Source, SweepSpec, amount};
+use bentpipe_sim::metric;
+use bentpipe_sweep::{Error, Job, Shard};
+use indicatif::ProgressBar;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Most runs of a combination with a precision, when nobody says.
+const MAX_SEEDS: u32 = 50;
+
+/// Makes the runs that are missing, then the tables.
+pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
+    let source = input::source(&args.input)?;
+    let spec = bentpipe_scenario::sweep(&source).map_err(|d| refused(&d))?;
+    let spec = changed(spec, args).map_err(|d| refused(&d))?;
+    let job = Job {
+        source: &source,
+        files: &input::Beside(&args.input.file),
+        // those of axes have become their only value
+        sets: args
+            .input
+            .sets
+            .iter()
+            .filter(|(n, _)| spec.axes.iter().all(|(a, _)| a != n))
+            .cloned()
+            .collect(),
+        seed: args.input.seed,
+        shard: args.shard.as_deref().map(shard).transpose().map_err(|d| refused(&d))?,
+        spec,
+        threads: args.threads,
+    };
+    let (wall, cpu) = (clock_gettime(ClockId::Monotonic), clock_gettime(ClockId::ProcessCPUTime));
+    // draws nothing when standard error is no terminal
+    let bar = ProgressBar::new(0);
+    let progress = |done: usize, of: usize| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    };
+    let done = bentpipe_sweep::sweep(&job, &args.out, &progress);
+    bar.finish_and_clear();
+    let done = done.map_err(|error| failure(error, args, &source))?;
+    let since = |from: Timespec, clock| seconds(clock_gettime(clock)) - seconds(from);
+    let _ = writeln!(
+        io::stderr(),
+        "{} runs made, {} kept, in {}; {:.2} s of CPU, {:.2} s",
+        done.made,
+        done.kept,
+        args.out.display(),
+        since(cpu, ClockId::ProcessCPUTime),
+        since(wall, ClockId::Monotonic),
+    );
+    Ok(String::new())
+}
+
+/// Puts shards together.
+pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
+    bentpipe_sweep::merge(shards, out).map(|()| String::new()).map_err(|error| match error {
+        Error::File { .. } => Failure::Run(error.to_string()),
+        _ => Failure::Input(error.to_string()),
+    })
+}
+
+/// Faults are shown where the user wrote them.
+fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
+    match error {
+        Error::File { .. } => Failure::Run(error.to_string()),
+        Error::Input(text) => Failure::Input(text),
+        Error::Metric { text, error } => refused(&unmeasurable(&text, &error, args, source)),
+        Error::Cell { diagnostic, cell } => refused(&in_axis(diagnostic, &cell, args)),
+    }
+}
+
+/// A metric stands behind `--measure`, in `--precision` or in the file.
+fn unmeasurable(text: &str, error: &metric::Error, args: &Sweep, source: &Source) -> Box<Diagnostic> {
+    if args.measure.iter().any(|m| m == text) {
+        return Given { name: "--measure", value: text }.metric(error);
+    }
+    if let Some(value) = args.precision.as_deref().filter(|p| p.trim_start().starts_with(text)) {
+        return Given { name: "--precision", value }.metric(error);
+    }
+    let (message, help) = words(error);
+    let guilty = blamed(text, error);
+    let at = source
+        .text()
+        .find(&format!("\"{text}\""))
+        .map_or(0..0, |at| at + 1 + guilty.start..at + 1 + guilty.end);
+    let place = Place::find(source.name(), source.text(), at.start, at.end);
+    Box::new(Diagnostic { message, place, label: String::new(), help })
+}
+
+/// The value of an axis is read as if it were set; it is shown as it was given.
+fn in_axis(mut diagnostic: Box<Diagnostic>, cell: &[(String, String)], args: &Sweep) -> Box<Diagnostic> {
+    let set = |name: &str| format!("--set {name}=");
+    let here =
+        |name: &str| diagnostic.place.name == "command line" && diagnostic.place.text.starts_with(&set(name));
+    let Some((name, value)) = cell.iter().find(|(name, _)| here(name)) else {
+        let words: Vec<String> = cell.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        if !words.is_empty() && diagnostic.place.name != "command line" {
+            diagnostic.help.push(format!("note: in the combination {}", words.join(", ")));
+        }
+        return diagnostic;
+    };
+    if let Some((_, values)) = args.axes.iter().find(|(axis, _)| axis == name) {
+        let shown = format!("{name}={values}");
+        let inside = diagnostic.place.offset.saturating_sub("--set ".len());
+        let at = match inside.checked_sub(name.len() + 1) {
+            None => inside,
+            Some(inside) => name.len() + 1 + place_of(values, value) + inside,
+        };
+        let bytes = |chars: usize| shown.char_indices().nth(chars).map_or(shown.len(), |(at, _)| at);
+        let at = bytes(shown[..at.min(shown.len())].chars().count());
+        let end = bytes(shown[..at].chars().count() + diagnostic.place.width);
+        let given = Given { name: "--axis", value: &shown };
+        diagnostic.place = given.fault(at..end, "", "").place;
+    } else if !args.input.sets.iter().any(|(set, _)| set == name) {
+        diagnostic.help.push(format!("note: `{value}` is a value of the axis `{name}` of [sweep]"));
+    }
+    diagnostic
+}
+
+/// Where in a list with commas this value begins.
+fn place_of(values: &str, wanted: &str) -> usize {
+    let mut at = 0;
+    for value in values.split(',') {
+        if value.trim() == wanted {
+            return at + value.len() - value.trim_start().len();
+        }
+        at += value.len() + 1;
+    }
+    0
+}
+
+fn seconds(time: Timespec) -> f64 {
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// The file's sweep with what the command line changes.
+fn changed(spec: Option<SweepSpec>, args: &Sweep) -> Result<SweepSpec, Box<Diagnostic>> {
+    let mut spec = spec.unwrap_or_else(|| SweepSpec {
+        axes: Vec::new(),
+        seeds: 5,
+        measure: vec!["goodput".to_owned()],
+        precision: None,
+    });
+    let mut replace =
+        |name: &String, values: Vec<String>, new: bool| match spec.axes.iter_mut().find(|(n, _)| n == name) {
+            Some(axis) => axis.1 = values,
+            None if new => spec.axes.push((name.clone(), values)),
+            None => {}
+        };
+    for (name, value) in &args.input.sets {
+        replace(name, vec![value.clone()], false);
+    }
+    for (n, (name, values)) in args.axes.iter().enumerate() {
+        let shown = format!("{name}={values}");
+        let given = Given { name: "--axis", value: &shown };
+        if args.input.sets.iter().any(|(set, _)| set == name) {
+            let fault = given.fault(0..name.len(), format!("`{name}` is given by --set too"), "");
+            return Err(helped(
+                fault,
+                "help: --set keeps one value, --axis compares several: write one of the two",
+            ));
+        }
+        if args.axes[..n].iter().any(|(before, _)| before == name) {
+            let fault = given.fault(0..name.len(), format!("the axis `{name}` is given twice"), "");
+            return Err(helped(fault, format!("help: write all its values behind one --axis {name}=")));
+        }
+        replace(name, axis(name, values, given)?, true);
+    }
+    if !args.measure.is_empty() {
+        spec.measure.clone_from(&args.measure);
+    }
+    spec.seeds = args.seeds.unwrap_or(spec.seeds);
+    precise(&mut spec, args)?;
+    Ok(spec)
+}
+
+fn helped(mut diagnostic: Box<Diagnostic>, line: impl Into<String>) -> Box<Diagnostic> {
+    diagnostic.help.push(line.into());
+    diagnostic
+}
+
+/// Values with commas between.
+fn axis(name: &str, values: &str, given: Given<'_>) -> Result<Vec<String>, Box<Diagnostic>> {
+    let mut all: Vec<String> = Vec::new();
+    let mut at = name.len() + 1;
+    for value in values.split(',') {
+        let place = at..at + value.len();
+        at = place.end + 1;
+        let value = value.trim().to_owned();
+        if value.is_empty() {
+            let label = format!("write values with commas between, as in {name}=a,b,c");
+            return Err(given.fault(place, format!("a value of the axis `{name}` is empty"), label));
+        }
+        if all.contains(&value) {
+            return Err(given.fault(place, format!("the axis `{name}` has `{value}` twice"), "leave it out"));
+        }
+        all.push(value);
+    }
+    Ok(all)
+}
+
+/// The precision of the command line or else of the file; its metric is always in the tables.
+fn precise(spec: &mut SweepSpec, args: &Sweep) -> Result<(), Box<Diagnostic>> {
+    let of_file = spec.precision.as_ref().map(|p| p.max_seeds);
+    match args.precision.as_deref() {
+        Some(text) if text.trim() == "none" => spec.precision = None,
+        Some(text) => {
+            let (of, relative) = precision(text)?;
+            spec.precision = Some(Precision { of, relative, max_seeds: of_file.unwrap_or(MAX_SEEDS) });
+        }
+        None => {}
+    }
+    let given = args.max_seeds.map(|n| (n, n.to_string()));
+    let fault = |value: &str, message: String, label: &str| {
+        Given { name: "--max-seeds", value }.wrong(message, label)
+    };
+    let Some(precision) = &mut spec.precision else {
+        return given.map_or(Ok(()), |(_, text)| {
+            Err(fault(
+                &text,
+                "there is no precision to reach".to_owned(),
+                "it goes with --precision 'goodput 5 %'",
+            ))
+        });
+    };
+    if let Some((n, text)) = given {
+        if n < spec.seeds {
+            let message = format!("`--max-seeds` is less than the {} seeds of every combination", spec.seeds);
+            return Err(fault(&text, message, "write more, or fewer --seeds"));
+        }
+        precision.max_seeds = n;
+    }
+    precision.max_seeds = precision.max_seeds.max(spec.seeds);
+    if !spec.measure.contains(&precision.of) {
+        spec.measure.push(precision.of.clone());
+    }
+    Ok(())
+}
+
+/// A metric and the wished half-width over the mean; the share is what follows the last blank before the number.
+fn precision(text: &str) -> Result<(String, f64), Box<Diagnostic>> {
+    let given = Given { name: "--precision", value: text };
+    let number = text.trim_end_matches(|c: char| c == '%' || c.is_whitespace());
+    let Some(at) = number.rfind(char::is_whitespace) else {
+        return Err(given.wrong("the precision needs a metric and a share", "write it as 'goodput 5 %'"));
+    };
+    let share =
+        amount(&text[at..]).ok().filter(|a| a.measures == Measures::Bare && a.value > 0.0 && a.value < 1.0);
+    match share {
+        Some(share) => Ok((text[..at].trim().to_owned(), share.value)),
+        None => Err(given.fault(
+            at + 1..text.len(),
+            "the share of a precision is more than 0 and less than 1",
+            "half-width of the 95 % interval over the mean, as in 5 % or 0.05",
+        )),
+    }
+}
+
+fn shard(text: &str) -> Result<Shard, Box<Diagnostic>> {
+    let given = Given { name: "--shard", value: text };
+    let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    match parts {
+        Some((number, of)) if number >= 1 && number <= of => Ok(Shard { number, of }),
+        Some(_) => {
+            let end = text.find('/').unwrap_or(text.len());
+            Err(given.fault(0..end, "there is no such shard", "i of i/n is from 1 to n"))
+        }
+        None => Err(given.wrong("a shard is written as i/n", "the first of four is 1/4")),
+    }
+}

@@ -1,0 +1,45 @@
+//! The program, its output and its folders.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The program, to be started where scenarios are.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    command
+}
+
+pub(crate) fn bentpipe<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Output {
+    program().args(args).output().expect("it starts")
+}
+
+pub(crate) fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// An empty place of this test run; nothing is there yet.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+/// All files below a folder: names and contents.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be read").path();
+        let name = path.file_name().expect("it has a name").to_string_lossy().into_owned();
+        if path.is_dir() {
+            all.extend(contents(&path).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else {
+            all.insert(name, fs::read(&path).expect("it can be read"));
+        }
+    }
+    all
+}

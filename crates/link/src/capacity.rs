@@ -1,0 +1,144 @@
+//! Scheduled capacity: a rate over time, or a mahimahi trace.
+//!
+//! Mahimahi (Netravali et al., USENIX ATC 2015) records a link as the instants at which one packet of 1504 bytes (its MTU) could leave; an
+//! opportunity that finds nothing waiting is lost, bytes that a small packet leaves over serve the next one if it waits already. The trace starts over
+//! when it ends. Mahimahi's packets come from a TUN device with 4 bytes in front, which its 1504 bytes hold too: with a framing of 4 B a packet of 1500 bytes
+//! takes one opportunity here as it does there, without it 376 opportunities carry 377.
+
+use crate::dynamics::SHORTEST_STEP;
+use crate::state::{Process, State};
+use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
+use std::sync::Arc;
+
+/// How much the link can carry, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CapacityTrace {
+    /// A rate that holds from an instant until the next one; before the first, the link's own rate. `None` carries nothing: packets wait.
+    Steps {
+        /// Instants in order, and the rate from there on.
+        points: Arc<[(Instant, Option<Rate>)]>,
+        /// Start over after this time, which is later than the last point.
+        repeat: Option<Duration>,
+    },
+    /// Instants at which `size` bytes may leave.
+    Opportunities {
+        /// In order, at least one; equal instants are several opportunities.
+        at: Arc<[Duration]>,
+        /// Length of the trace: it starts over then. Not less than the last instant, more than zero.
+        period: Duration,
+        /// Bytes of each opportunity.
+        size: Size,
+    },
+}
+
+impl CapacityTrace {
+    /// Mean rate of a trace of opportunities, which takes the place of the link's own rate. `None` for steps.
+    pub fn mean_rate(&self) -> Option<Rate> {
+        match self {
+            Self::Opportunities { at, period, size } => mean_rate(at.len(), *period, *size),
+            Self::Steps { .. } => None,
+        }
+    }
+}
+
+/// A rate over time.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    points: Arc<[(Instant, Option<Rate>)]>,
+    /// `NEVER` stands for a trace that does not start over.
+    repeat: Duration,
+}
+
+impl Steps {
+    pub(crate) fn new(points: &Arc<[(Instant, Option<Rate>)]>, repeat: Option<Duration>) -> Self {
+        let repeat = repeat.map_or(Duration(u64::MAX), |r| r.max(SHORTEST_STEP));
+        Self { points: Arc::clone(points), repeat }
+    }
+}
+
+impl Process for Steps {
+    fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        let within = Duration(at.0 % self.repeat.0);
+        let begin = Instant(at.0 - within.0);
+        let after = self.points.partition_point(|p| p.0.0 <= within.0);
+        if let Some(&(_, rate)) = after.checked_sub(1).and_then(|i| self.points.get(i)) {
+            state.rate = rate;
+        }
+        let next = self.points.get(after).map_or(self.repeat, |p| Duration(p.0.0).min(self.repeat));
+        begin + next
+    }
+}
+
+/// A mahimahi trace at work: the next opportunity.
+#[derive(Debug)]
+pub(crate) struct Opportunities {
+    at: Arc<[Duration]>,
+    period: Duration,
+    pub size: Size,
+    /// Beginning of the round at hand.
+    begin: Instant,
+    index: usize,
+    /// The opportunity before, to count the time that one stands for.
+    before: Instant,
+}
+
+impl Opportunities {
+    pub(crate) fn new(at: &Arc<[Duration]>, period: Duration, size: Size) -> Self {
+        let last = at.last().copied().unwrap_or_default();
+        let period = period.max(last).max(SHORTEST_STEP);
+        Self { at: Arc::clone(at), period, size, begin: Instant::ZERO, index: 0, before: Instant::ZERO }
+    }
+
+    /// When the next one comes; never when there are none.
+    pub(crate) fn next(&self) -> Instant {
+        self.at.get(self.index).map_or(Instant::NEVER, |&at| self.begin + at)
+    }
+
+    /// Uses the next one up; returns the time since the one before.
+    pub(crate) fn take(&mut self) -> Duration {
+        let at = self.next();
+        self.index += 1;
+        if self.index >= self.at.len() {
+            self.index = 0;
+            self.begin += self.period;
+        }
+        let gap = at.since(self.before);
+        self.before = at;
+        gap
+    }
+
+    /// Loses every one up to `now`, `now` itself included.
+    pub(crate) fn lose_until(&mut self, now: Instant) {
+        if self.next() > now {
+            return;
+        }
+        let rounds = now.since(self.begin).0 / self.period.0;
+        if rounds > 0 {
+            self.begin += self.period * rounds;
+            self.index = 0;
+        }
+        let within = now.since(self.begin);
+        let after = self.at.partition_point(|&at| at <= within);
+        self.index = after;
+        if let Some(&last) = after.checked_sub(1).and_then(|i| self.at.get(i)) {
+            self.before = self.begin + last;
+        } else if let Some(&last) = self.at.last() {
+            self.before = Instant((self.begin + last).0.saturating_sub(self.period.0));
+        }
+        if self.index >= self.at.len() {
+            self.index = 0;
+            self.begin += self.period;
+        }
+    }
+
+    /// Mean rate of the trace.
+    pub(crate) fn mean_rate(&self) -> Option<Rate> {
+        mean_rate(self.at.len(), self.period, self.size)
+    }
+}
+
+fn mean_rate(opportunities: usize, period: Duration, size: Size) -> Option<Rate> {
+    let bits = u128::from(size.bits()) * opportunities as u128;
+    let bps = bits * 1_000_000_000 / u128::from(period.0.max(1));
+    Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,98 @@
+//! Demand assignment at work: frames, requests, grants.
+//!
+//! At the beginning of each frame, in this order: the terminal asks for what waits and is not asked for yet; grants whose time has come are
+//! added to what is due; the frame gets as much of that as it can carry, plus the free share. What a frame does not use is lost. A packet larger than what is
+//! left of a frame goes on in the next one that carries something (fragmentation, as RLE in DVB-RCS2). Requests count bytes, framing included, and are not lost.
+
+use crate::access::Dama;
+use crate::dynamics::SHORTEST_STEP;
+use bentpipe_base::{Instant, Rate};
+use std::collections::VecDeque;
+
+/// Work of a server: bits times 1e9, so that a rate in bit/s does whole units of it in a nanosecond.
+pub(crate) type Work = u128;
+
+/// The terminal and the hub of one direction.
+#[derive(Debug)]
+pub(crate) struct Grants {
+    parameters: Dama,
+    /// Beginning of the frame at hand.
+    begin: Instant,
+    /// What it may still carry.
+    budget: Work,
+    /// Asked for, with the time from which it may be served.
+    asked: VecDeque<(Instant, Work)>,
+    /// Granted, and not yet given to a frame.
+    due: Work,
+    /// Asked for or due.
+    outstanding: Work,
+}
+
+impl Grants {
+    pub(crate) fn new(parameters: Dama) -> Self {
+        let parameters = Dama { frame: parameters.frame.max(SHORTEST_STEP), ..parameters };
+        let mut grants = Self {
+            parameters,
+            begin: Instant::ZERO,
+            budget: 0,
+            asked: VecDeque::new(),
+            due: 0,
+            outstanding: 0,
+        };
+        grants.budget = grants.per_frame(parameters.free);
+        grants
+    }
+
+    fn per_frame(&self, rate: Option<Rate>) -> Work {
+        rate.map_or(0, |r| u128::from(r.bps()) * u128::from(self.parameters.frame.0))
+    }
+
+    /// End of the frame at hand.
+    pub(crate) fn end(&self) -> Instant {
+        self.begin + self.parameters.frame
+    }
+
+    /// What the frame at hand may still carry.
+    pub(crate) const fn budget(&self) -> Work {
+        self.budget
+    }
+
+    /// Counts what was carried.
+    pub(crate) const fn spend(&mut self, work: Work) {
+        self.budget = self.budget.saturating_sub(work);
+    }
+
+    /// The next frame that begins at or before `at` and has something to decide. Goes past frames that have nothing.
+    pub(crate) fn next_boundary(&mut self, at: Instant, waiting: Work) -> Option<Instant> {
+        if waiting == 0 && self.due == 0 {
+            // frames before the next grant decide nothing
+            let grant = self.asked.front().map_or(Instant::NEVER, |a| a.0);
+            let last = at.min(Instant(grant.0.saturating_sub(1)));
+            let frames = last.since(self.begin).0 / self.parameters.frame.0;
+            if frames > 0 {
+                self.begin += self.parameters.frame * frames;
+                self.budget = self.per_frame(self.parameters.free);
+            }
+        }
+        (self.end() <= at).then(|| self.end())
+    }
+
+    /// A frame begins at `at`, with `waiting` before it and a link of `rate`.
+    pub(crate) fn boundary(&mut self, at: Instant, waiting: Work, rate: Option<Rate>) {
+        self.begin = at;
+        let request = waiting.saturating_sub(self.outstanding);
+        if request > 0 {
+            self.asked.push_back((at + self.parameters.latency, request));
+            self.outstanding += request;
+        }
+        while let Some(&(_, work)) = self.asked.front().filter(|a| a.0 <= at) {
+            self.due += work;
+            self.asked.pop_front();
+        }
+        let free = self.per_frame(self.parameters.free);
+        let granted = self.due.min(self.per_frame(rate).saturating_sub(free));
+        self.due -= granted;
+        self.outstanding -= granted;
+        self.budget = granted + free;
+    }
+}

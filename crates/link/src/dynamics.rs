@@ -1,0 +1,60 @@
+//! Everything about one direction of a link that can change during a run, as a value.
+//!
+//! Each mechanism is at most once on a direction. They act in a fixed order: what the timeline says, scheduled capacity, the orbit, the
+//! fade, bursts of errors, outages; access decides when the packet at the head of the queue may begin.
+
+use crate::access::Access;
+use crate::capacity::CapacityTrace;
+use crate::fade::Fade;
+use crate::gilbert_elliott::GilbertElliott;
+use crate::orbit::Orbit;
+use crate::outage::Outages;
+use crate::queue::Capacity;
+use bentpipe_base::{Duration, Instant, Probability, Rate};
+
+/// Steps, slots, frames, mean spells and periods of traces shorter than this are lengthened to it, so that no value, however strange, can make a run
+/// crawl. A scenario should refuse them.
+pub const SHORTEST_STEP: Duration = Duration::from_micros(100);
+
+/// What changes on a direction, and how.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dynamics {
+    /// The timeline: sets base values at given instants, in order of time.
+    pub changes: Vec<(Instant, Change)>,
+    /// Rate over time, or instants at which packets may leave.
+    pub capacity: Option<CapacityTrace>,
+    /// Satellites that move.
+    pub orbit: Option<Orbit>,
+    /// Attenuation over time and what it does.
+    pub fade: Option<Fade>,
+    /// Errors in bursts.
+    pub bursts: Option<GilbertElliott>,
+    /// Times in which nothing gets through.
+    pub outages: Option<Outages>,
+    /// When a waiting packet may begin.
+    pub access: Option<Access>,
+}
+
+/// What the timeline, or later a user, changes at one instant. `None` leaves a value as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Change {
+    /// Rate.
+    pub rate: Option<Rate>,
+    /// One-way propagation delay.
+    pub delay: Option<Duration>,
+    /// Capacity of the queue; packets beyond a smaller one stay until they are served.
+    pub buffer: Option<Capacity>,
+    /// Loss probability per packet.
+    pub loss: Option<Probability>,
+    /// Bit error rate.
+    pub ber: Option<Probability>,
+    /// False: everything that is sent is lost.
+    pub up: Option<bool>,
+}
+
+impl Dynamics {
+    /// True when nothing ever changes.
+    pub fn is_constant(&self) -> bool {
+        *self == Self::default()
+    }
+}

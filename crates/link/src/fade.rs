@@ -1,0 +1,166 @@
+//! A fade: attenuation in dB over time, and what it does to the link.
+//!
+//! Attenuation comes from a profile (straight lines between points) or from the rain series of P.1853. It either raises the bit error rate of a fixed coding,
+//! BER = f(clear-sky Eb/N0 - attenuation), or makes adaptive coding slow the link down. Both are computed anew at fixed steps, between which they hold.
+
+use crate::acm::{Acm, Adaptation};
+use crate::coding::Coding;
+use crate::dynamics::SHORTEST_STEP;
+use crate::rain::{Rain, Series};
+use crate::state::{Process, State, grid};
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Cx, Duration, Instant, RngSlot};
+use std::sync::Arc;
+
+/// A fade.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fade {
+    /// Where the attenuation comes from.
+    pub source: FadeSource,
+    /// What it does.
+    pub effect: FadeEffect,
+    /// Time between computations, more than zero.
+    pub every: Duration,
+}
+
+/// Attenuation over time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FadeSource {
+    /// Straight lines between these points (dB, at least 0); constant before the first and after the last. At least one.
+    Profile(Arc<[(Instant, f64)]>),
+    /// A random series.
+    Rain(Rain),
+}
+
+/// What attenuation does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FadeEffect {
+    /// Bit errors of a fixed coding, on top of the link's own.
+    Coding {
+        /// The coding.
+        coding: Coding,
+        /// Eb/N0 under clear sky in dB.
+        clear_db: f64,
+    },
+    /// A slower mode.
+    Acm(Acm),
+}
+
+/// The fade of one direction.
+#[derive(Debug)]
+pub(crate) struct Fading {
+    source: Source,
+    effect: Effect,
+    every: Duration,
+    /// The next computation.
+    next: Instant,
+    fade_db: f64,
+}
+
+#[derive(Debug)]
+enum Source {
+    Profile(Arc<[(Instant, f64)]>),
+    Rain(Series),
+}
+
+#[derive(Debug)]
+enum Effect {
+    Coding { coding: Coding, clear_db: f64, held: Held },
+    Acm(Adaptation),
+}
+
+/// What was computed last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    ber: f64,
+    event: f64,
+    cliff: f64,
+}
+
+impl Fading {
+    /// The streams are those of a rain series: rain and scintillation.
+    pub(crate) fn new(fade: &Fade, streams: Option<(RngSlot, Option<RngSlot>)>) -> Self {
+        let source = match (&fade.source, streams) {
+            (FadeSource::Profile(points), _) => Source::Profile(Arc::clone(points)),
+            (FadeSource::Rain(parameters), Some((rain, scintillation))) => {
+                Source::Rain(Series::new(parameters, rain, scintillation))
+            }
+            (FadeSource::Rain(_), None) => Source::Profile(Arc::from([])),
+        };
+        let effect = match fade.effect {
+            FadeEffect::Coding { coding, clear_db } => {
+                Effect::Coding { coding, clear_db, held: Held::default() }
+            }
+            FadeEffect::Acm(acm) => Effect::Acm(Adaptation::new(acm)),
+        };
+        Self { source, effect, every: fade.every.max(SHORTEST_STEP), next: Instant::ZERO, fade_db: 0.0 }
+    }
+
+    fn compute(&mut self, at: Instant, cx: &mut Cx<'_>) {
+        self.fade_db = match &mut self.source {
+            Source::Profile(points) => profile(points, at),
+            Source::Rain(series) => series.attenuation(at, cx),
+        };
+        match &mut self.effect {
+            Effect::Coding { coding, clear_db, held } => {
+                let ebn0 = *clear_db - self.fade_db;
+                *held = Held { ber: coding.ber(ebn0), event: coding.event(ebn0), cliff: coding.cliff(ebn0) };
+            }
+            Effect::Acm(acm) => {
+                acm.report(at, self.fade_db);
+            }
+        }
+    }
+}
+
+/// Attenuation of a profile at `at`.
+fn profile(points: &[(Instant, f64)], at: Instant) -> f64 {
+    let after = points.partition_point(|p| p.0 <= at);
+    let Some(&(begin, from)) = after.checked_sub(1).and_then(|i| points.get(i)) else {
+        return points.first().map_or(0.0, |p| p.1);
+    };
+    let Some(&(end, to)) = points.get(after) else { return from };
+    from + (to - from) * (at.since(begin).0 as f64 / end.since(begin).0 as f64)
+}
+
+impl Process for Fading {
+    fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        if matches!(self.effect, Effect::Coding { .. }) && self.next <= at {
+            // only the latest counts; adaptive coding decides at each of them
+            self.next = grid(at, self.every);
+        }
+        while self.next <= at {
+            self.compute(self.next, cx);
+            self.next += self.every;
+        }
+        state.fade_db = Some(self.fade_db);
+        match &mut self.effect {
+            Effect::Coding { held, .. } => {
+                (state.fade_ber, state.fade_event, state.fade) = (held.ber, held.event, held.cliff);
+                self.next
+            }
+            Effect::Acm(acm) => {
+                let until = acm.catch_up(at).min(self.next);
+                if acm.is_blind() {
+                    state.blind(DropCause::Fade);
+                }
+                state.rate = state.rate.map(|rate| acm.rate(rate));
+                until
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_straight_between_its_points_and_constant_outside() {
+        let second = |s| Instant::ZERO + Duration::from_secs(s);
+        let points = [(second(10), 5.0), (second(20), 0.0), (second(20), 2.0), (second(30), 3.0)];
+        for (at, db) in [(0, 5.0), (10, 5.0), (15, 2.5), (20, 2.0), (25, 2.5), (30, 3.0), (99, 3.0)] {
+            assert!((profile(&points, second(at)) - db).abs() < 1e-12, "{at} s");
+        }
+    }
+}

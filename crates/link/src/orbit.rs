@@ -1,0 +1,218 @@
+//! Satellites that move: the delay of a MEO pass, the slots of a LEO constellation.
+//!
+//! **MEO**: one satellite after the other passes over the terminal on a circular orbit; the terminal changes over when the satellite in use
+//! reaches the lowest elevation, where the next one has just risen (make before break). The slant range follows from the geometry, the pace from Kepler's third law less
+//! the turning of the Earth: satellites that fly eastwards above the equator, as those of O3b.
+//!
+//! **LEO**: a schedule assigns another satellite every 15 s. Within a slot the delay jitters around the slot's own base; at the boundary nothing gets through for
+//! a moment, or some packets are lost, and the rate changes.
+//!
+//! When the delay drops, packets sent later would overtake. By default they do not: an arrival is never earlier than the one before. With `reorder`
+//! each packet takes its own time.
+
+use crate::dynamics::SHORTEST_STEP;
+use crate::geo::{EARTH_KM, LIGHT_KM_S, central_angle, slant_km};
+use crate::state::{Process, State, grid};
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Cx, Duration, Instant, Probability, Rate, RngSlot};
+
+/// How the satellite in use moves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Orbit {
+    /// One pass after another.
+    Pass(Pass),
+    /// A new satellite in every slot.
+    Slots(Slots),
+}
+
+/// Geometry of passes through the zenith. The link's own delay is added to that of the two hops, for what lies on the ground.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pass {
+    /// Altitude above a sphere of 6378 km radius, in km.
+    pub altitude_km: f64,
+    /// Lowest elevation in use, in degrees.
+    pub min_elevation_deg: f64,
+    /// Time between computations of the delay, more than zero.
+    pub every: Duration,
+}
+
+/// A schedule of slots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slots {
+    /// Length of a slot.
+    pub period: Duration,
+    /// Beginning of the first full slot.
+    pub offset: Duration,
+    /// One-way delay of a slot: lowest and highest, uniform. Replaces the link's own delay. Directions with the same `pair` draw the same places in their ranges.
+    pub delay: (Duration, Duration),
+    /// Whose slots.
+    pub pair: String,
+    /// Scale of the Laplace-distributed jitter of the one-way delay; never below the slot's shortest.
+    pub jitter: Duration,
+    /// How long one value of the jitter holds.
+    pub jitter_step: Duration,
+    /// Rate of a slot, lowest and highest, uniform; `None` keeps the link's own.
+    pub rate: Option<(Rate, Rate)>,
+    /// What happens at the boundary.
+    pub handover: Handover,
+    /// Packets may overtake each other when the delay drops.
+    pub reorder: bool,
+}
+
+/// The moment between two slots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Handover {
+    /// Everything sent in a time drawn from this range is lost.
+    Outage(Duration, Duration),
+    /// Packets are lost with a probability for a time.
+    Loss(Probability, Duration),
+    /// Nothing is lost.
+    Seamless,
+}
+
+/// Gravitational parameter of the Earth in km^3/s^2.
+const MU_KM3_S2: f64 = 398_600.441_8;
+/// Rotation of the Earth in rad/s.
+const ROTATION: f64 = 7.292_115_9e-5;
+
+/// The passes that one direction sees. The run begins as a satellite rises.
+#[derive(Debug)]
+pub(crate) struct Passes {
+    altitude_km: f64,
+    /// Half of what a satellite sweeps in a pass, in radians.
+    reach: f64,
+    /// Angular speed over the turning ground, in rad/s.
+    speed: f64,
+    every: Duration,
+}
+
+impl Passes {
+    pub(crate) fn new(pass: &Pass) -> Self {
+        let altitude_km = pass.altitude_km.max(0.0);
+        let radius = EARTH_KM + altitude_km;
+        let speed = libm::sqrt(MU_KM3_S2 / (radius * radius * radius)) - ROTATION;
+        let reach = central_angle(altitude_km, pass.min_elevation_deg.to_radians());
+        Self { altitude_km, reach, speed: speed.abs(), every: pass.every.max(SHORTEST_STEP) }
+    }
+
+    /// Two hops at `at`.
+    fn delay(&self, at: Instant) -> Duration {
+        let swept = libm::fmod(self.speed * at.as_secs_f64(), 2.0 * self.reach);
+        // a pass of no length, straight above the terminal, stands still
+        let angle = if swept.is_finite() { swept - self.reach } else { -self.reach };
+        Duration::from_secs_f64(2.0 * slant_km(self.altitude_km, libm::cos(angle)) / LIGHT_KM_S)
+    }
+}
+
+impl Process for Passes {
+    fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        let step = grid(at, self.every);
+        state.one_way += self.delay(step);
+        step + self.every
+    }
+}
+
+/// The streams that slots draw from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotStreams {
+    /// One draw per slot: the place in the range of delays. Shared by a pair.
+    pub orbit: RngSlot,
+    /// Two draws per slot: rate, length of the handover.
+    pub beam: RngSlot,
+    /// One draw per step of the jitter.
+    pub jitter: RngSlot,
+}
+
+/// The slots of one direction.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    slots: Slots,
+    streams: SlotStreams,
+    /// End of the slot at hand; `None` before the first.
+    end: Option<Instant>,
+    base: Duration,
+    rate: Option<Rate>,
+    handover_until: Instant,
+    jitter: f64,
+    jitter_end: Instant,
+}
+
+impl Schedule {
+    pub(crate) fn new(slots: &Slots, streams: SlotStreams) -> Self {
+        let slots = Slots {
+            period: slots.period.max(SHORTEST_STEP),
+            jitter_step: slots.jitter_step.max(SHORTEST_STEP),
+            ..slots.clone()
+        };
+        Self {
+            slots,
+            streams,
+            end: None,
+            base: Duration::ZERO,
+            rate: None,
+            handover_until: Instant::ZERO,
+            jitter: 0.0,
+            jitter_end: Instant::ZERO,
+        }
+    }
+
+    /// The slot that begins at `begin`.
+    fn enter(&mut self, cx: &mut Cx<'_>, begin: Instant) {
+        let Slots { period, offset, delay: (low, high), rate, handover, .. } = &self.slots;
+        self.base = Duration(cx.rng(self.streams.orbit).between(low.0 as f64, high.0 as f64) as u64);
+        let beam = cx.rng(self.streams.beam);
+        // drawn in any case: a stream's draws do not depend on what is asked for
+        let (place, length) = (beam.unit(), beam.unit());
+        self.rate = rate.and_then(|(low, high)| {
+            let (low, high) = (low.bps() as f64, high.bps() as f64);
+            Rate::from_bps((low + place * (high - low)) as u64)
+        });
+        let lasts = match *handover {
+            Handover::Outage(low, high) => low + high.saturating_sub(low).mul_f64(length),
+            Handover::Loss(_, lasts) => lasts,
+            Handover::Seamless => Duration::ZERO,
+        };
+        // the run does not begin with a handover
+        self.handover_until = if self.end.is_some() { begin + lasts } else { begin };
+        let first = Duration(offset.0 % period.0);
+        let partial = self.end.is_none() && !first.is_zero();
+        self.end = Some(begin + if partial { first } else { *period });
+    }
+
+    fn draw_jitter(&mut self, cx: &mut Cx<'_>, at: Instant) {
+        while !self.slots.jitter.is_zero() && self.jitter_end <= at {
+            self.jitter = cx.rng(self.streams.jitter).laplace(self.slots.jitter.0 as f64);
+            self.jitter_end += self.slots.jitter_step;
+        }
+    }
+}
+
+impl Process for Schedule {
+    fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        let mut end = match self.end {
+            Some(end) => end,
+            None => Instant::ZERO,
+        };
+        while self.end.is_none() || end <= at {
+            self.enter(cx, end);
+            end = self.end.unwrap_or(Instant::NEVER);
+        }
+        self.draw_jitter(cx, at);
+        let shortest = self.slots.delay.0.0 as f64;
+        state.one_way = Duration((self.base.0 as f64 + self.jitter).max(shortest) as u64);
+        state.rate = self.rate.or(state.rate);
+        let mut until = end;
+        if !self.slots.jitter.is_zero() {
+            until = until.min(self.jitter_end);
+        }
+        if at < self.handover_until {
+            until = until.min(self.handover_until);
+            match self.slots.handover {
+                Handover::Outage(..) => state.blind(DropCause::Handover),
+                Handover::Loss(p, _) => state.handover = p.get(),
+                Handover::Seamless => {}
+            }
+        }
+        until
+    }
+}

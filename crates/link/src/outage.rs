@@ -1,0 +1,65 @@
+//! Outages: times in which the link is blind and everything sent is lost.
+//!
+//! Shadowing by buildings and trees, or a terminal that loses its satellite. From the end of one to the beginning of the next it takes a time M, exactly or
+//! exponential with this mean; one lasts a time drawn uniformly from a range L. The share of time that is blind is mean(L) / (M + mean(L)).
+
+use crate::dynamics::SHORTEST_STEP;
+use crate::state::{Process, State};
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Cx, Duration, Instant, RngSlot};
+
+/// Parameters of recurring outages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outages {
+    /// From the end of one outage to the beginning of the next: the mean, or exactly this.
+    pub every: Duration,
+    /// Exponential gaps instead of equal ones.
+    pub random: bool,
+    /// Shortest outage.
+    pub shortest: Duration,
+    /// Longest outage; equal to `shortest` for a fixed length.
+    pub longest: Duration,
+}
+
+/// The outages of one direction. The run begins at the end of one.
+#[derive(Debug)]
+pub(crate) struct Times {
+    parameters: Outages,
+    rng: RngSlot,
+    /// The outage at hand or to come.
+    begin: Instant,
+    end: Instant,
+    started: bool,
+}
+
+impl Times {
+    pub(crate) fn new(parameters: Outages, rng: RngSlot) -> Self {
+        let parameters = Outages { every: parameters.every.max(SHORTEST_STEP), ..parameters };
+        Self { parameters, rng, begin: Instant::ZERO, end: Instant::ZERO, started: false }
+    }
+
+    fn draw(&mut self, cx: &mut Cx<'_>) {
+        let Outages { every, random, shortest, longest } = self.parameters;
+        let rng = cx.rng(self.rng);
+        let gap = if random { rng.exponential(every).max(Duration(1)) } else { every };
+        self.begin = self.end + gap;
+        self.end = self.begin + Duration(rng.between(shortest.0 as f64, longest.0 as f64) as u64);
+    }
+}
+
+impl Process for Times {
+    fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        if !self.started {
+            self.started = true;
+            self.draw(cx);
+        }
+        while self.end <= at && self.end != Instant::NEVER {
+            self.draw(cx);
+        }
+        if at < self.begin {
+            return self.begin;
+        }
+        state.blind(DropCause::Outage);
+        self.end
+    }
+}

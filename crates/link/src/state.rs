@@ -1,0 +1,105 @@
+//! What a changing direction is like at one moment, and the processes that make it so.
+
+use crate::channel::Base;
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Cx, Duration, Instant, Rate, Rng};
+use core::fmt::Debug;
+
+/// What holds from one instant until the next change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct State {
+    /// `None`: nothing moves, packets wait.
+    pub rate: Option<Rate>,
+    pub one_way: Duration,
+    /// Everything sent is lost, and why.
+    pub blind: Option<DropCause>,
+    /// Loss probability around a handover.
+    pub handover: f64,
+    /// Loss probability of a coding at its threshold.
+    pub fade: f64,
+    /// Loss probability of every packet.
+    pub loss: f64,
+    /// Loss probability of the spell at hand.
+    pub burst: f64,
+    /// Independent bit errors of the link itself.
+    pub ber: f64,
+    /// Bit error rate that the fade adds.
+    pub fade_ber: f64,
+    /// Probability per bit that an error event of the coding begins there.
+    pub fade_event: f64,
+    /// Attenuation in dB, where there is a fade.
+    pub fade_db: Option<f64>,
+}
+
+impl State {
+    /// Before anything has changed.
+    pub(crate) const fn new(base: &Base) -> Self {
+        Self {
+            rate: Some(base.rate),
+            one_way: base.one_way,
+            blind: None,
+            handover: 0.0,
+            fade: 0.0,
+            loss: base.loss.get(),
+            burst: 0.0,
+            ber: base.ber.get(),
+            fade_ber: 0.0,
+            fade_event: 0.0,
+            fade_db: None,
+        }
+    }
+
+    /// Makes the link blind; the first cause stays.
+    pub(crate) const fn blind(&mut self, cause: DropCause) {
+        if self.blind.is_none() {
+            self.blind = Some(cause);
+        }
+    }
+
+    /// Logarithm of the probability that a bit is right and no error event begins there.
+    pub(crate) fn bit_log(&self) -> f64 {
+        libm::log1p(-self.ber) + libm::log1p(-self.fade_event)
+    }
+
+    /// Whether a packet gets through whose bit errors have the probability `bit_error`, or why not. What is certain, or
+    /// cannot happen, draws nothing.
+    pub(crate) fn fate(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
+        if self.blind.is_some() {
+            return self.blind;
+        }
+        let causes = [
+            (self.handover, DropCause::Handover),
+            (self.fade, DropCause::Fade),
+            (self.loss, DropCause::PacketLoss),
+            (self.burst, DropCause::Burst),
+            (bit_error, DropCause::BitError),
+        ];
+        causes.into_iter().find(|&(p, _)| p >= 1.0 || (p > 0.0 && rng.unit() < p)).map(|(_, cause)| cause)
+    }
+
+    /// Loss probability without that of bit errors.
+    pub(crate) fn packet_loss(&self) -> f64 {
+        if self.blind.is_some() {
+            return 1.0;
+        }
+        1.0 - [self.handover, self.fade, self.loss, self.burst].iter().map(|p| 1.0 - p).product::<f64>()
+    }
+
+    /// Bit error rate of both kinds together.
+    pub(crate) fn bit_errors(&self) -> f64 {
+        self.ber + self.fade_ber - self.ber * self.fade_ber
+    }
+}
+
+/// A mechanism that changes the state over time.
+///
+/// What it draws may depend on time alone, never on when or how often it is asked: so looking at a link changes nothing.
+pub(crate) trait Process: Debug + Send {
+    /// Applies what holds at `at`, which never goes back, and returns until when that holds.
+    fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant;
+}
+
+/// The latest multiple of `step` that is not after `at`.
+pub(crate) const fn grid(at: Instant, step: Duration) -> Instant {
+    Instant(at.0 - at.0 % step.0)
+}

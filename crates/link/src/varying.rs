@@ -1,0 +1,394 @@
+//! The server of a direction that changes over time.
+//!
+//! What holds is computed anew at begins of services when it has ended, and never for a time that is still to come: the processes act in their fixed order
+//! on the base values. A packet's fate is decided by what holds when its transmission begins, its delay by what holds when it ends. A transmission
+//! that meets a change, or the end of its share of a frame, stops there and goes on with what holds then: so the time it takes is exact. It stays lazy:
+//! all that is due is done when the link is touched, each at its own time.
+//!
+//! An instant belongs to what begins there; and whatever the link does by itself at an instant it does before it takes a packet that
+//! comes at this instant, so that being touched more often changes nothing.
+
+use crate::access::{Access, Release};
+use crate::capacity::{CapacityTrace, Opportunities, Steps};
+use crate::channel::Base;
+use crate::dama::{Grants, Work};
+use crate::dynamics::Dynamics;
+use crate::fade::{Fade, FadeSource, Fading};
+use crate::gilbert_elliott::Spells;
+use crate::link::Link;
+use crate::look::Look;
+use crate::orbit::{Orbit, Passes, Schedule, SlotStreams};
+use crate::outage::Times;
+use crate::queue::Capacity;
+use crate::state::{Process, State};
+use crate::timeline::Timeline;
+use bentpipe_base::trace::{DropCause, Event, Mask};
+use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Size, World};
+use std::collections::VecDeque;
+
+/// Nanoseconds in a second: a bit is this much work.
+const BIT: Work = 1_000_000_000;
+
+/// Everything about one direction that its constant part does not know.
+#[derive(Debug)]
+pub(crate) struct Varying {
+    base: State,
+    state: State,
+    /// Until when `state` holds.
+    until: Instant,
+    processes: Vec<Box<dyn Process>>,
+    /// What packets draw from.
+    errors: RngSlot,
+    framing: Size,
+    /// Changes of the queue's capacity still to come.
+    buffers: VecDeque<(Instant, Capacity)>,
+    grants: Option<Grants>,
+    release: Option<Release>,
+    opportunities: Option<Opportunities>,
+    sending: Option<Sending>,
+    /// Work that the packet before left over, less than a nanosecond's: the long-run rate is exact.
+    carry: Work,
+    sending_until: Instant,
+    reorder: bool,
+    /// For the last size and state: packet error probability.
+    bit_error: Option<(Size, f64)>,
+}
+
+/// A packet whose transmission has begun.
+#[derive(Debug)]
+struct Sending {
+    packet: Pkt,
+    fate: Option<DropCause>,
+    left: Work,
+}
+
+impl Varying {
+    pub(crate) fn new(base: &Base, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
+        let Dynamics { changes, capacity, orbit, fade, bursts, outages, access } = dynamics;
+        let mut processes: Vec<Box<dyn Process>> = Vec::new();
+        if !changes.is_empty() {
+            processes.push(Box::new(Timeline::new(changes)));
+        }
+        let mut opportunities = None;
+        match capacity {
+            Some(CapacityTrace::Steps { points, repeat }) => {
+                processes.push(Box::new(Steps::new(points, *repeat)));
+            }
+            Some(CapacityTrace::Opportunities { at, period, size }) => {
+                opportunities = Some(Opportunities::new(at, *period, *size));
+            }
+            None => {}
+        }
+        processes.extend(orbit.as_ref().map(|orbit| moving(orbit, name, world)));
+        processes.extend(fade.as_ref().map(|fade| fading(fade, name, world)));
+        if let Some(bursts) = bursts {
+            processes.push(Box::new(Spells::new(*bursts, world.open_rng(name, Purpose::Bursts))));
+        }
+        if let Some(outages) = outages {
+            processes.push(Box::new(Times::new(*outages, world.open_rng(name, Purpose::Outages))));
+        }
+        let mut buffers: Vec<_> = changes.iter().filter_map(|(at, c)| c.buffer.map(|b| (*at, b))).collect();
+        buffers.sort_by_key(|b| b.0);
+        let grants = match access {
+            Some(Access::Dama(dama)) if opportunities.is_none() => Some(Grants::new(*dama)),
+            _ => None,
+        };
+        let release = match access {
+            Some(Access::IdleRelease(release)) => Some(Release::new(*release)),
+            _ => None,
+        };
+        Self {
+            base: State::new(base),
+            state: State::new(base),
+            until: Instant::ZERO,
+            processes,
+            errors: world.open_rng(name, Purpose::Errors),
+            framing: base.framing,
+            buffers: buffers.into(),
+            grants,
+            release,
+            opportunities,
+            sending: None,
+            carry: 0,
+            sending_until: Instant::ZERO,
+            reorder: matches!(orbit, Some(Orbit::Slots(slots)) if slots.reorder),
+            bit_error: None,
+        }
+    }
+
+    /// Makes `state` that of `at`.
+    fn refresh(&mut self, cx: &mut Cx<'_>, at: Instant) {
+        if at < self.until {
+            return;
+        }
+        self.state = self.base;
+        self.bit_error = None;
+        let mut until = Instant::NEVER;
+        for process in &mut self.processes {
+            until = until.min(process.apply(at, cx, &mut self.state));
+        }
+        self.until = until.max(at + Duration(1));
+    }
+
+    /// Begins every frame up to `at`, with `waiting` before each.
+    fn frames(&mut self, cx: &mut Cx<'_>, at: Instant, waiting: Work) {
+        while let Some(begin) = self.grants.as_mut().and_then(|g| g.next_boundary(at, waiting)) {
+            self.refresh(cx, begin);
+            let rate = self.state.rate;
+            if let Some(grants) = &mut self.grants {
+                grants.boundary(begin, waiting, rate);
+            }
+        }
+    }
+
+    /// What holds at least until here: the state, and the frame.
+    fn limit(&self) -> Instant {
+        self.grants.as_ref().map_or(self.until, |g| g.end().min(self.until))
+    }
+
+    /// When to ask again, if nothing can be sent at the moment.
+    fn stopped(&self) -> Option<Instant> {
+        let spent = self.grants.as_ref().filter(|g| g.budget() == 0).map(Grants::end);
+        if self.state.rate.is_none() { Some(self.limit()) } else { spent }
+    }
+
+    /// When to ask again, if no packet may begin at `at`.
+    fn closed(&mut self, at: Instant) -> Option<Instant> {
+        self.stopped().or_else(|| self.release.as_mut().map(|r| r.ready(at)).filter(|&ready| ready > at))
+    }
+
+    fn begin(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
+        let size = packet.wire_len() + self.framing;
+        let bit_error = match self.bit_error {
+            Some((last, p)) if last == size => p,
+            _ => {
+                let p = -libm::expm1(size.bits() as f64 * self.state.bit_log());
+                self.bit_error = Some((size, p));
+                p
+            }
+        };
+        let fate = self.state.fate(cx.rng(self.errors), bit_error);
+        self.sending = Some(Sending { packet, fate, left: Work::from(size.bits()) * BIT });
+    }
+
+    pub(crate) const fn is_sending(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    pub(crate) const fn sending_until(&self) -> Instant {
+        self.sending_until
+    }
+
+    pub(crate) fn look(&mut self, cx: &mut Cx<'_>, queue_packets: usize, queue_bytes: Size) -> Look {
+        let now = cx.now;
+        self.refresh(cx, now);
+        let rate = self.opportunities.as_ref().map_or(self.state.rate, Opportunities::mean_rate);
+        Look {
+            rate,
+            one_way: self.state.one_way,
+            ber: self.state.bit_errors(),
+            packet_loss: self.state.packet_loss(),
+            fade_db: self.state.fade_db,
+            queue_packets,
+            queue_bytes,
+        }
+    }
+}
+
+fn moving(orbit: &Orbit, name: &str, world: &mut World) -> Box<dyn Process> {
+    match orbit {
+        Orbit::Pass(pass) => Box::new(Passes::new(pass)),
+        Orbit::Slots(slots) => {
+            let orbit = world.open_rng(&slots.pair, Purpose::Orbit);
+            let beam = world.open_rng(name, Purpose::Beam);
+            let jitter = world.open_rng(name, Purpose::SlotJitter);
+            Box::new(Schedule::new(slots, SlotStreams { orbit, beam, jitter }))
+        }
+    }
+}
+
+fn fading(fade: &Fade, name: &str, world: &mut World) -> Box<dyn Process> {
+    let streams = match &fade.source {
+        FadeSource::Profile(_) => None,
+        FadeSource::Rain(rain) => {
+            let series = world.open_rng(&rain.station, Purpose::Rain);
+            let scintillates = rain.scintillation_db > 0.0;
+            Some((series, scintillates.then(|| world.open_rng(name, Purpose::Scintillation))))
+        }
+    };
+    Box::new(Fading::new(fade, streams))
+}
+
+impl Link {
+    /// All work that waits for this link.
+    fn waiting(&self, varying: &Varying) -> Work {
+        let framing = varying.framing.0.saturating_mul(self.queue.len() as u64);
+        let queued = Work::from((self.queue.backlog() + Size(framing)).bits()) * BIT;
+        queued + varying.sending.as_ref().map_or(0, |s| s.left)
+    }
+
+    /// A packet comes in.
+    pub(crate) fn arrive_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, packet: Pkt) {
+        cx.trace(Mask::PACKETS, || Event::Sent(&packet));
+        self.catch_up_varying(cx, varying);
+        let now = cx.now;
+        while let Some(&(_, capacity)) = varying.buffers.front().filter(|b| b.0 <= now) {
+            self.queue.set_capacity(capacity);
+            varying.buffers.pop_front();
+        }
+        if self.queue.is_empty() && varying.sending.is_none() && self.busy_until <= now {
+            varying.refresh(cx, now);
+            varying.carry = 0;
+            if let Some(opportunities) = &mut varying.opportunities {
+                opportunities.lose_until(now);
+                self.busy_until = opportunities.next();
+            } else if let Some(again) = varying.closed(now) {
+                self.busy_until = again;
+            } else {
+                self.start(cx, varying, packet, now);
+                return;
+            }
+        }
+        self.stats.waited(now, self.queue.len());
+        match self.queue.push(packet) {
+            Ok(()) => self.stats.grew_to(self.queue.len() as u32),
+            Err(packet) => self.drop(cx, cx.now, packet, DropCause::QueueFull),
+        }
+    }
+
+    /// Does everything that is due by now.
+    pub(crate) fn catch_up_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying) {
+        while self.busy_until <= cx.now && !(self.queue.is_empty() && varying.sending.is_none()) {
+            let at = self.busy_until;
+            let waiting = self.waiting(varying);
+            varying.frames(cx, at, waiting);
+            varying.refresh(cx, at);
+            if varying.opportunities.is_some() {
+                self.opportunity(cx, varying, at);
+            } else {
+                self.serve_varying(cx, varying, at);
+            }
+        }
+        let waiting = self.waiting(varying);
+        let now = cx.now;
+        varying.frames(cx, now, waiting);
+    }
+
+    /// Goes on with the packet being sent, or with the next.
+    fn serve_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
+        let closed = if varying.is_sending() { varying.stopped() } else { varying.closed(at) };
+        if let Some(again) = closed {
+            self.busy_until = again;
+        } else if varying.is_sending() {
+            self.progress(cx, varying, at);
+        } else {
+            self.stats.waited(at, self.queue.len());
+            if let Some(packet) = self.queue.pop() {
+                self.start(cx, varying, packet, at);
+            }
+        }
+    }
+
+    fn start(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, packet: Pkt, at: Instant) {
+        self.served.packets += 1;
+        self.served.bytes += packet.wire_len();
+        varying.begin(cx, packet);
+        self.progress(cx, varying, at);
+    }
+
+    /// Sends as much of the packet at hand as one state and one frame allow.
+    fn progress(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
+        let (Some(sending), Some(rate)) = (varying.sending.take(), varying.state.rate) else { return };
+        let limit = varying.limit();
+        let rate = Work::from(rate.bps());
+        let budget = varying.grants.as_ref().map_or(Work::MAX, Grants::budget);
+        let need = sending.left + varying.carry;
+        let possible = Work::from(limit.since(at).0) * rate;
+        let done = need.min(budget).min(possible);
+        let lasts = Duration(u64::try_from(done / rate).unwrap_or(u64::MAX));
+        varying.sending_until = at + lasts;
+        self.served.busy += lasts;
+        if let Some(grants) = &mut varying.grants {
+            grants.spend(done);
+        }
+        if let Some(release) = &mut varying.release {
+            release.use_until(varying.sending_until);
+        }
+        if done == need {
+            varying.carry = need % rate;
+            self.busy_until = varying.sending_until;
+            self.finish(cx, varying, sending, self.busy_until);
+        } else {
+            varying.carry = 0;
+            varying.sending = Some(Sending { left: need - done, ..sending });
+            // either the state ends here, or the share of the frame is used up
+            self.busy_until =
+                if done == possible { limit } else { varying.grants.as_ref().map_or(limit, Grants::end) };
+        }
+    }
+
+    /// One opportunity of a trace.
+    fn opportunity(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
+        if !varying.is_sending()
+            && let Some(ready) = varying.release.as_mut().map(|r| r.ready(at)).filter(|&ready| ready > at)
+            && let Some(opportunities) = &mut varying.opportunities
+        {
+            opportunities.lose_until(Instant(ready.0 - 1));
+            self.busy_until = opportunities.next();
+            // it is held for what it was set up for: else a trace with long gaps would carry nothing ever
+            if let Some(release) = &mut varying.release {
+                release.use_until(self.busy_until);
+            }
+            return;
+        }
+        let Some(opportunities) = &mut varying.opportunities else { return };
+        let whole = Work::from(opportunities.size.bits()) * BIT;
+        let gap = opportunities.take();
+        self.busy_until = opportunities.next();
+        let mut room = whole;
+        while room > 0 {
+            if !varying.is_sending() {
+                self.stats.waited(at, self.queue.len());
+                let Some(packet) = self.queue.pop() else { break };
+                self.served.packets += 1;
+                self.served.bytes += packet.wire_len();
+                varying.begin(cx, packet);
+            }
+            let Some(mut sending) = varying.sending.take() else { break };
+            let done = sending.left.min(room);
+            sending.left -= done;
+            room -= done;
+            if sending.left > 0 {
+                varying.sending = Some(sending);
+            } else {
+                self.finish(cx, varying, sending, at);
+            }
+        }
+        // an opportunity stands for the time since the one before
+        self.served.busy += gap.mul_f64((whole - room) as f64 / whole.max(1) as f64);
+        if let Some(release) = &mut varying.release {
+            release.use_until(at);
+        }
+    }
+
+    fn finish(&mut self, cx: &mut Cx<'_>, varying: &Varying, sending: Sending, end: Instant) {
+        let arrival = end + varying.state.one_way;
+        match sending.fate {
+            Some(cause) => self.drop(cx, end, sending.packet, cause),
+            None if varying.reorder => self.in_flight.insert(arrival, sending.packet),
+            // first in, first out: one that is due before those ahead of it comes with them
+            None => self.in_flight.push(arrival, sending.packet),
+        }
+    }
+
+    /// The next time the link must be called: what is sent later arrives later, unless packets may overtake.
+    pub(crate) fn deadline_varying(&self, varying: &Varying) -> Instant {
+        let idle = self.queue.is_empty() && varying.sending.is_none();
+        let next = if idle { Instant::NEVER } else { self.busy_until };
+        match self.in_flight.first_at() {
+            Some(at) if varying.reorder => at.min(next),
+            Some(at) => at,
+            None => next,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Errors that come in spells: bursts, outages, rain, adaptive coding, as packets see them.
+
+mod rig;
+
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Duration, Instant};
+use bentpipe_link::{
+    Acm, Base, Capacity, Coding, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages, Rain,
+};
+use rig::{Fates, Rig, base, chance, ms, rate};
+
+fn millis(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A packet every `gap` for `time`.
+fn stream(dynamics: &Dynamics, gap: Duration, time: Duration) -> Fates {
+    let mut rig = Rig::new(&Base { rate: rate(1_000_000_000), ..base() }, dynamics);
+    for i in 0..time.0 / gap.0 {
+        rig.send(Instant(i * gap.0), i, 100);
+    }
+    rig.fates(Instant::ZERO + time + Duration::from_secs(1))
+}
+
+fn bursts(loss_good: f64, loss_bad: f64) -> Dynamics {
+    let (loss_good, loss_bad) = (chance(loss_good), chance(loss_bad));
+    let bursts = GilbertElliott { good: millis(950), bad: millis(50), loss_good, loss_bad };
+    Dynamics { bursts: Some(bursts), ..Dynamics::default() }
+}
+
+#[test]
+fn bursts_are_as_long_for_a_slow_flow_as_for_a_fast_one() {
+    let time = Duration::from_secs(4000);
+    let fast = stream(&bursts(0.0, 1.0), millis(1), time);
+    let slow = stream(&bursts(0.0, 1.0), millis(20), time);
+    assert!(fast.dropped.iter().all(|d| d.1 == DropCause::Burst));
+    // 4000 bad spells of 50 ms in 4000 s: a share of 0.05, whose deviation is sqrt(2 / 4000) 0.95 of it; 4 sigma
+    for (fates, packets) in [(&fast, 4_000_000.0), (&slow, 200_000.0)] {
+        let loss = fates.dropped.len() as f64 / packets;
+        assert!((loss / 0.05 - 1.0).abs() < 0.085, "{loss}");
+    }
+    // the spells are the same ones: what the slow flow lost, the fast one lost at this time
+    let lost: std::collections::BTreeSet<u64> = fast.dropped.iter().map(|d| d.0).collect();
+    assert!(slow.dropped.iter().all(|d| lost.contains(&(d.0 * 20))));
+    // mean length of a run of lost packets, seen every 1 ms: 50 ms, 0.5 ms on either side; 4 sigma are 6.3 %
+    let runs = 1 + fast.dropped.windows(2).filter(|d| d[1].0 != d[0].0 + 1).count();
+    let mean = fast.dropped.len() as f64 / runs as f64;
+    assert!((mean / 50.5 - 1.0).abs() < 0.07, "{mean} ms");
+}
+
+#[test]
+fn losses_in_good_and_bad_spells_add_up() {
+    let fates = stream(&bursts(0.01, 0.5), millis(2), Duration::from_secs(4000));
+    // 0.95 x 0.01 + 0.05 x 0.5
+    let loss = fates.dropped.len() as f64 / 2_000_000.0;
+    assert!((loss / 0.0345 - 1.0).abs() < 0.07, "{loss}");
+}
+
+#[test]
+fn outages_come_with_their_spacing_and_last_as_long_as_they_should() {
+    let outages = |random, shortest, longest| Dynamics {
+        outages: Some(Outages {
+            every: millis(900),
+            random,
+            shortest: millis(shortest),
+            longest: millis(longest),
+        }),
+        ..Dynamics::default()
+    };
+    let fixed = stream(&outages(false, 100, 100), millis(10), Duration::from_secs(3));
+    let expected: Vec<u64> = (90..100).chain(190..200).chain(290..300).collect();
+    assert_eq!(fixed.dropped.iter().map(|d| d.0).collect::<Vec<_>>(), expected);
+    assert!(fixed.dropped.iter().all(|d| d.1 == DropCause::Outage));
+
+    let random = stream(&outages(true, 50, 150), millis(1), Duration::from_secs(2000));
+    let lost: Vec<u64> = random.dropped.iter().map(|d| d.0).collect();
+    let mut lengths = vec![1];
+    for pair in lost.windows(2) {
+        if pair[1] == pair[0] + 1 {
+            *lengths.last_mut().unwrap() += 1;
+        } else {
+            lengths.push(1);
+        }
+    }
+    // 2000 outages, uniform in 50 to 150 ms: 4 sigma of the mean are 2.6 ms, of the number 4 x 0.9 sqrt(2000)
+    let mean = lost.len() as f64 / lengths.len() as f64;
+    assert!((mean - 100.0).abs() < 3.0 && lengths.len().abs_diff(2000) < 165, "{mean} {}", lengths.len());
+    // two that follow within a packet look like one: rare, and the only way to be longer
+    assert!(lengths.iter().filter(|&&l| !(49..=151).contains(&l)).count() < 12);
+}
+
+fn rain(station: &str, scale: f64) -> Rain {
+    Rain {
+        m: -1.0,
+        sigma: 1.65,
+        p0: 0.9,
+        beta: 2e-4,
+        step: Duration::from_secs(1),
+        scintillation_db: 0.0,
+        station: station.to_owned(),
+        scale,
+    }
+}
+
+fn rainy(station: &str, scale: f64) -> Dynamics {
+    let effect = FadeEffect::Coding { coding: Coding::Viterbi, clear_db: 9.2 };
+    let fade =
+        Fade { source: FadeSource::Rain(rain(station, scale)), effect, every: Duration::from_secs(10) };
+    Dynamics { fade: Some(fade), ..Dynamics::default() }
+}
+
+#[test]
+fn both_directions_of_a_station_see_the_same_rain_scaled() {
+    let rig =
+        |station, scale, name| Rig::with(&base(), &rainy(station, scale), Capacity::Packets(1), name, 9);
+    let (mut down, mut up, mut other) =
+        (rig("here", 1.0, "down"), rig("here", 1.9, "up"), rig("there", 1.0, "x"));
+    let (mut wet, mut apart) = (0, 0);
+    for i in 0..500 {
+        // one of them is looked at more often
+        up.look(ms(30_000 * i));
+        let at = ms(30_000 * i + 20_000);
+        let [a, b, c] = [&mut down, &mut up, &mut other].map(|rig| rig.look(at).fade_db.unwrap());
+        assert!((1.9 * a - b).abs() < 1e-9, "{a} {b}");
+        wet += u32::from(a > 0.0);
+        apart += u32::from((a - c).abs() > 0.01);
+    }
+    assert!(wet > 50 && apart > 50, "{wet} {apart}");
+}
+
+#[test]
+fn bit_errors_of_a_faded_code_lose_as_many_packets_as_its_error_events_say() {
+    let coding = Coding::Viterbi;
+    let source = FadeSource::Profile([(Instant::ZERO, 5.0)].into());
+    let effect = FadeEffect::Coding { coding, clear_db: 9.2 };
+    let fade = Fade { source, effect, every: Duration::from_secs(1) };
+    let dynamics = Dynamics { fade: Some(fade), ..Dynamics::default() };
+    let mut rig = Rig::new(&Base { rate: rate(1_000_000_000), ..base() }, &dynamics);
+    for i in 0..100_000 {
+        rig.send(ms(i), i, 1500);
+    }
+    let fates = rig.fates(ms(200_000));
+    assert!(fates.dropped.iter().all(|d| d.1 == DropCause::BitError));
+    let expected = coding.packet_error(4.2, bentpipe_base::Size(1500));
+    let found = fates.dropped.len() as f64 / 1e5;
+    // 4 sigma
+    assert!((found - expected).abs() < 4.0 * libm::sqrt(expected / 1e5), "{found} for {expected}");
+    assert!((1.0 / 6.0..1.0 / 3.2).contains(&(found / (1e-5 * 12_000.0))), "{found}");
+}
+
+#[test]
+fn adaptive_coding_turns_a_fade_into_a_change_of_rate() {
+    // 13.5 dB: 16APSK 9/10; a step to 5.5 dB at 10 s: QPSK 3/4; to -4 dB at 20 s: nothing
+    let points = [(0, 0.0), (10_000, 0.0), (10_000, 8.0), (20_000, 8.0), (20_000, 17.5)];
+    let source = FadeSource::Profile(points.map(|(at, db)| (ms(at), db)).into());
+    let effect = FadeEffect::Acm(Acm { clear_db: 13.5, hysteresis_db: 0.5, delay: millis(700) });
+    let fade = Fade { source, effect, every: millis(100) };
+    let mut rig = Rig::new(&base(), &Dynamics { fade: Some(fade), ..Dynamics::default() });
+    for i in 0..300 {
+        rig.send(ms(100 * i + 50), i, 1000);
+    }
+    let fates = rig.fates(ms(40_000));
+    let lost: Vec<u64> = fates.dropped.iter().map(|d| d.0).collect();
+    // too weak for the mode until the decision comes
+    assert_eq!(lost, (100..107).chain(200..300).collect::<Vec<_>>());
+    assert!(fates.dropped.iter().all(|d| d.1 == DropCause::Fade));
+    let took = |i: u64| fates.delivered.iter().find(|d| d.1 == i).unwrap().0.since(ms(100 * i + 50));
+    assert_eq!(took(99), millis(101));
+    // 8 Mbit/s x 1.487 / 3.567 = 3.335 Mbit/s
+    assert_eq!(took(107), Duration(100_000_000 + 8_000_000_000_000 / 3_335_015));
+}

@@ -1,0 +1,245 @@
+//! Whatever the parameters: no panic, every packet accounted for, arrivals in order unless they may overtake, and a link that is looked
+//! at or called for no reason does exactly the same.
+
+mod rig;
+
+use bentpipe_base::{Duration, Instant, Probability, Size};
+use bentpipe_link::{
+    Access, Acm, Base, Capacity, CapacityTrace, Change, Coding, Dama, Dynamics, Fade, FadeEffect, FadeSource,
+    GilbertElliott, Handover, IdleRelease, Orbit, Outages, Pass, Rain, Slots,
+};
+use proptest::option::of;
+use proptest::prelude::*;
+use rig::{Fates, Rig, chance, rate};
+
+/// Nanoseconds from nothing to centuries, most of them around what a packet takes.
+fn nanoseconds() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        1 => Just(0),
+        1 => Just(1),
+        8 => 1_000_u64..100_000_000,
+        4 => 100_000_000_u64..3_000_000_000,
+        1 => Just(u64::MAX / 3),
+        1 => Just(u64::MAX),
+    ]
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    nanoseconds().prop_map(Duration)
+}
+
+fn instant() -> impl Strategy<Value = Instant> {
+    nanoseconds().prop_map(Instant)
+}
+
+fn bps() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => Just(1), 8 => 50_000_u64..100_000_000, 1 => Just(u64::MAX)]
+}
+
+fn probability() -> impl Strategy<Value = Probability> {
+    prop_oneof![Just(0.0), Just(1.0), 0.0..1.0_f64, Just(1e-5)].prop_map(chance)
+}
+
+fn decibel() -> impl Strategy<Value = f64> {
+    prop_oneof![8 => -10.0..40.0_f64, 1 => Just(0.0), 1 => Just(f64::INFINITY), 1 => Just(f64::NAN), 1 => Just(-1e300)]
+}
+
+fn buffer() -> impl Strategy<Value = Capacity> {
+    prop_oneof![
+        (0_u32..20).prop_map(Capacity::Packets),
+        (0_u64..20_000).prop_map(|b| Capacity::Bytes(Size(b)))
+    ]
+}
+
+fn change() -> impl Strategy<Value = (Instant, Change)> {
+    let parts =
+        (of(bps()), of(duration()), of(buffer()), of(probability()), of(probability()), of(any::<bool>()));
+    (instant(), parts).prop_map(|(at, (bps, delay, buffer, loss, ber, up))| {
+        (at, Change { rate: bps.map(rate), delay, buffer, loss, ber, up })
+    })
+}
+
+fn capacity() -> impl Strategy<Value = CapacityTrace> {
+    let points = prop::collection::vec((instant(), of(bps())), 0..5);
+    let steps = (points, of(duration())).prop_map(|(mut points, repeat)| {
+        points.sort_by_key(|p| p.0);
+        let points = points.into_iter().map(|(at, bps)| (at, bps.map(rate))).collect();
+        CapacityTrace::Steps { points, repeat }
+    });
+    let at = prop::collection::vec(0_u64..200_000_000, 0..9);
+    let opportunities = (at, duration(), 0_u64..3000).prop_map(|(mut at, period, size)| {
+        at.sort_unstable();
+        let at = at.into_iter().map(Duration).collect();
+        CapacityTrace::Opportunities { at, period, size: Size(size) }
+    });
+    prop_oneof![steps, opportunities]
+}
+
+fn orbit() -> impl Strategy<Value = Orbit> {
+    let pass = (decibel(), decibel(), duration()).prop_map(|(km, deg, every)| {
+        Orbit::Pass(Pass { altitude_km: km * 1000.0, min_elevation_deg: deg, every })
+    });
+    let handover = prop_oneof![
+        (duration(), duration()).prop_map(|(a, b)| Handover::Outage(a, b)),
+        (probability(), duration()).prop_map(|(p, t)| Handover::Loss(p, t)),
+        Just(Handover::Seamless),
+    ];
+    let times = (duration(), duration(), duration(), duration(), duration(), duration());
+    let slots =
+        (times, of((bps(), bps())), handover, any::<bool>()).prop_map(|(times, rates, handover, reorder)| {
+            let (period, offset, low, high, jitter, jitter_step) = times;
+            let rate = rates.map(|(a, b)| (rate(a), rate(b)));
+            let pair = "pair".to_owned();
+            Orbit::Slots(Slots {
+                period,
+                offset,
+                delay: (low, high),
+                pair,
+                jitter,
+                jitter_step,
+                rate,
+                handover,
+                reorder,
+            })
+        });
+    prop_oneof![pass, slots]
+}
+
+fn fade() -> impl Strategy<Value = Fade> {
+    let profile = prop::collection::vec((instant(), decibel()), 0..4).prop_map(|mut points| {
+        points.sort_by_key(|p| p.0);
+        FadeSource::Profile(points.into())
+    });
+    let rain =
+        (decibel(), decibel(), decibel(), duration(), decibel()).prop_map(|(m, sigma, db, step, scale)| {
+            let station = "station".to_owned();
+            let (p0, beta) = (sigma / 40.0, m / 10.0);
+            FadeSource::Rain(Rain {
+                m: m / 10.0,
+                sigma: sigma / 10.0,
+                p0,
+                beta,
+                step,
+                scintillation_db: db,
+                station,
+                scale,
+            })
+        });
+    let coding = prop_oneof![
+        Just(Coding::Uncoded),
+        Just(Coding::Viterbi),
+        decibel().prop_map(|ebn0_db| Coding::Threshold { ebn0_db })
+    ];
+    let effect = prop_oneof![
+        (coding, decibel()).prop_map(|(coding, clear_db)| FadeEffect::Coding { coding, clear_db }),
+        (decibel(), decibel(), duration()).prop_map(|(clear_db, hysteresis_db, delay)| FadeEffect::Acm(
+            Acm { clear_db, hysteresis_db, delay }
+        )),
+    ];
+    (prop_oneof![profile, rain], effect, duration()).prop_map(|(source, effect, every)| Fade {
+        source,
+        effect,
+        every,
+    })
+}
+
+fn access() -> impl Strategy<Value = Access> {
+    prop_oneof![
+        (duration(), duration(), of(bps())).prop_map(|(frame, latency, free)| Access::Dama(Dama {
+            frame,
+            latency,
+            free: free.map(rate)
+        })),
+        (duration(), duration()).prop_map(|(idle, setup)| Access::IdleRelease(IdleRelease { idle, setup })),
+    ]
+}
+
+fn dynamics() -> impl Strategy<Value = Dynamics> {
+    let bursts = (duration(), duration(), probability(), probability())
+        .prop_map(|(good, bad, loss_good, loss_bad)| GilbertElliott { good, bad, loss_good, loss_bad });
+    let outages = (duration(), any::<bool>(), duration(), duration())
+        .prop_map(|(every, random, shortest, longest)| Outages { every, random, shortest, longest });
+    let changes = prop::collection::vec(change(), 0..4);
+    (changes, of(capacity()), of(orbit()), of(fade()), of(bursts), of(outages), of(access())).prop_map(
+        |(changes, capacity, orbit, fade, bursts, outages, access)| Dynamics {
+            changes,
+            capacity,
+            orbit,
+            fade,
+            bursts,
+            outages,
+            access,
+        },
+    )
+}
+
+fn base() -> impl Strategy<Value = Base> {
+    (bps(), duration(), 0_u64..50, probability(), probability()).prop_map(
+        |(bps, one_way, framing, loss, ber)| Base {
+            rate: rate(bps),
+            one_way,
+            framing: Size(framing),
+            loss,
+            ber,
+        },
+    )
+}
+
+/// Gap to the packet before, and its size.
+fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    let gap = prop_oneof![4 => Just(0), 8 => 1_000_u64..20_000_000, 1 => 100_000_000_u64..800_000_000];
+    prop::collection::vec((gap, 40_u32..3000), 1..60)
+}
+
+const END: Instant = Instant(20_000_000_000);
+
+/// Runs it, with calls and looks at the given gaps, and counts.
+fn run(base: &Base, dynamics: &Dynamics, packets: &[(u64, u32)], disturb: &[u64]) -> (Fates, (usize, usize)) {
+    let mut rig = Rig::with(base, dynamics, Capacity::Packets(10), "link", 1);
+    let mut disturbances = disturb.iter().scan(0, |at, gap| {
+        *at += gap;
+        Some(Instant(*at))
+    });
+    let mut next = disturbances.next();
+    let mut at = 0;
+    for (i, &(gap, size)) in packets.iter().enumerate() {
+        at += gap;
+        while let Some(disturb) = next.filter(|d| d.0 <= at) {
+            if disturb.0 % 2 == 0 {
+                rig.touch(disturb);
+            } else {
+                rig.look(disturb);
+            }
+            next = disturbances.next();
+        }
+        rig.send(Instant(at), i as u64, size);
+    }
+    while let Some(disturb) = next.filter(|&d| d < END) {
+        rig.look(disturb);
+        rig.touch(disturb);
+        next = disturbances.next();
+    }
+    let fates = rig.fates(END.max(Instant(at)));
+    (fates, rig.inside())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_packet_is_accounted_for_and_looking_changes_nothing(
+        base in base(),
+        dynamics in dynamics(),
+        packets in packets(),
+        disturb in prop::collection::vec(0_u64..50_000_000, 0..80),
+    ) {
+        let (fates, (waiting, flying)) = run(&base, &dynamics, &packets, &[]);
+        prop_assert_eq!(fates.delivered.len() + fates.dropped.len() + waiting + flying, packets.len());
+        prop_assert!(fates.arrivals().is_sorted());
+        let may_overtake = matches!(&dynamics.orbit, Some(Orbit::Slots(slots)) if slots.reorder);
+        prop_assert!(may_overtake || fates.numbers().is_sorted());
+        let (again, inside) = run(&base, &dynamics, &packets, &disturb);
+        prop_assert_eq!(again, fates);
+        prop_assert_eq!(inside, (waiting, flying));
+    }
+}

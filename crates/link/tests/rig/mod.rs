@@ -1,0 +1,148 @@
+//! A link alone on a bench: packets go in at given times, and what became of each is written down.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part; this is test code")]
+
+use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
+use bentpipe_base::{
+    Duration, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
+};
+use bentpipe_link::{Base, Capacity, Channel, DropTail, Dynamics, Link, Look};
+use std::sync::{Arc, Mutex};
+
+/// What became of the packets, by number.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Fates {
+    pub(crate) delivered: Vec<(Instant, u64)>,
+    pub(crate) dropped: Vec<(u64, DropCause)>,
+}
+
+impl Fates {
+    pub(crate) fn arrivals(&self) -> Vec<Instant> {
+        self.delivered.iter().map(|d| d.0).collect()
+    }
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.delivered.iter().map(|d| d.1).collect()
+    }
+}
+
+struct Drops(Arc<Mutex<Vec<(u64, DropCause)>>>);
+
+impl Sink for Drops {
+    fn mask(&self) -> Mask {
+        Mask::PACKETS
+    }
+    fn event(&mut self, _: Instant, _: NodeId, event: &Event<'_>) {
+        if let Event::Dropped(packet, cause) = event {
+            self.0.lock().unwrap().push((packet.body.off, *cause));
+        }
+    }
+}
+
+pub(crate) struct Rig {
+    pub(crate) world: World,
+    pub(crate) link: Link,
+    pub(crate) now: Instant,
+    drops: Arc<Mutex<Vec<(u64, DropCause)>>>,
+    delivered: Vec<(Instant, u64)>,
+}
+
+pub(crate) fn ms(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+pub(crate) fn rate(bps: u64) -> Rate {
+    Rate::from_bps(bps).unwrap()
+}
+
+pub(crate) fn chance(p: f64) -> Probability {
+    Probability::new(p).unwrap()
+}
+
+/// 8 Mbit/s: a byte takes a microsecond, a packet of 1000 bytes a millisecond. No errors, 100 ms.
+pub(crate) fn base() -> Base {
+    Base {
+        rate: rate(8_000_000),
+        one_way: Duration::from_millis(100),
+        framing: Size::ZERO,
+        loss: Probability::ZERO,
+        ber: Probability::ZERO,
+    }
+}
+
+impl Rig {
+    pub(crate) fn new(base: &Base, dynamics: &Dynamics) -> Self {
+        Self::with(base, dynamics, Capacity::Packets(1000), "link", 1)
+    }
+
+    pub(crate) fn with(base: &Base, dynamics: &Dynamics, capacity: Capacity, name: &str, seed: u64) -> Self {
+        let mut world = World::new(seed);
+        let channel = Channel::varying(base, dynamics, name, &mut world);
+        Self::around(world, channel, capacity)
+    }
+
+    pub(crate) fn around(mut world: World, channel: Channel, capacity: Capacity) -> Self {
+        let drops = Arc::new(Mutex::new(Vec::new()));
+        world.set_sink(Box::new(Drops(Arc::clone(&drops))));
+        let link = Link::new(DropTail::new(capacity), channel);
+        Self { world, link, now: Instant::ZERO, drops, delivered: Vec::new() }
+    }
+
+    fn handle(&mut self, input: Input) {
+        let mut cx = self.world.cx(self.now, NodeId(0));
+        self.link.handle(&mut cx, input);
+        while let Some((_, _, packet)) = self.world.outbox.pop_front() {
+            self.delivered.push((self.now, packet.body.off));
+        }
+    }
+
+    /// Runs the link's own wake-ups up to `at`.
+    pub(crate) fn run(&mut self, at: Instant) {
+        while let Some(wake) = self.world.events.pop_until(at) {
+            assert!(wake.at >= self.now, "woken in the past");
+            self.now = wake.at;
+            self.handle(Input::Timer(wake.slot));
+        }
+        self.now = at;
+    }
+
+    /// A packet of `size` bytes comes at `at`.
+    pub(crate) fn send(&mut self, at: Instant, number: u64, size: u32) {
+        self.run(at);
+        let mut packet = Packet::default();
+        packet.body.off = number;
+        packet.seal();
+        packet.body.len = size - u32::from(packet.header_len);
+        self.handle(Input::Packet(Port(0), Box::new(packet)));
+    }
+
+    /// The link is called for no reason.
+    pub(crate) fn touch(&mut self, at: Instant) {
+        self.run(at);
+        self.handle(Input::Timer(Slot(0)));
+    }
+
+    pub(crate) fn look(&mut self, at: Instant) -> Look {
+        self.run(at);
+        self.link.look(&mut self.world.cx(at, NodeId(0)))
+    }
+
+    /// Packets served, and the time spent serving in nanoseconds.
+    pub(crate) fn served(&mut self) -> (u64, u64) {
+        let mut cx = self.world.cx(self.now, NodeId(0));
+        let served = self.link.stats(&mut cx).served;
+        (served.packets, served.busy.0)
+    }
+
+    /// Packets waiting, and packets being sent or flying.
+    pub(crate) fn inside(&mut self) -> (usize, usize) {
+        let mut cx = self.world.cx(self.now, NodeId(0));
+        (self.link.look(&mut cx).queue_packets, self.link.on_the_way(&mut cx))
+    }
+
+    /// What became of the packets by `at`.
+    pub(crate) fn fates(&mut self, at: Instant) -> Fates {
+        self.touch(at);
+        let mut dropped = self.drops.lock().unwrap().clone();
+        dropped.sort_unstable();
+        Fates { delivered: self.delivered.clone(), dropped }
+    }
+}

@@ -1,0 +1,76 @@
+//! Applications: what is written, and how it is read.
+//!
+//! Each end of a connection has a [`Writer`] and a [`Reader`]. They run whenever a segment arrived or the time came that they asked for, the reader first: so a
+//! writer that answers what it reads finds it read.
+
+mod paced;
+mod reader;
+mod requests;
+mod telnet;
+
+pub use paced::Paced;
+pub use reader::Reader;
+pub use requests::{Answerer, Asker};
+pub use telnet::Typist;
+
+use bentpipe_base::{Cx, Duration, Instant};
+use bentpipe_tcp::{Connection, State};
+
+/// How often a paced reader or writer looks: small against any RTT of interest, large against a packet time.
+const TICK: Duration = Duration::from_millis(5);
+
+/// The sending application. What is large is boxed: most ends are bulk or silent.
+#[derive(Clone, Debug)]
+pub enum Writer {
+    /// Writes nothing and closes when the peer has closed.
+    Silent,
+    /// Always has more.
+    Bulk,
+    /// Writes what is left of a transfer, then closes.
+    Transfer(u64),
+    /// Writes at a rate.
+    Paced(Paced),
+    /// Asks and waits for answers.
+    Ask(Box<Asker>),
+    /// Answers.
+    Answer(Answerer),
+    /// Types.
+    Telnet(Box<Typist>),
+}
+
+impl Writer {
+    /// Writes what it can; returns when it wants to be called again without a packet arriving.
+    #[inline]
+    pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut Connection) -> Instant {
+        match self {
+            Self::Silent => {
+                if conn.peer_closed() && conn.state() == State::CloseWait {
+                    conn.close();
+                }
+            }
+            Self::Bulk => {
+                if conn.send_room() > 0 {
+                    conn.write(u64::MAX);
+                }
+            }
+            Self::Transfer(left) => {
+                if *left > 0 {
+                    *left -= conn.write(*left);
+                }
+                if *left == 0 && conn.state().synchronised() {
+                    conn.close();
+                }
+            }
+            Self::Paced(paced) => return paced.run(cx.now, conn),
+            Self::Ask(asker) => return asker.run(cx, conn),
+            Self::Answer(answerer) => answerer.run(conn),
+            Self::Telnet(typist) => return typist.run(cx, conn),
+        }
+        Instant::NEVER
+    }
+}
+
+/// Bytes of the peer's stream that the application has read.
+fn read_so_far(conn: &Connection) -> u64 {
+    conn.received() - conn.readable()
+}

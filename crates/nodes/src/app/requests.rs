@@ -1,0 +1,155 @@
+//! Questions and answers over one connection, as a browser that keeps its connection asks.
+//!
+//! The client writes a request once the connection is open; the server writes its answer when it has read the whole request; the client thinks for an exponential
+//! time after the last byte of the answer and asks again. The response time runs from the writing of the first byte of a request to the
+//! reading of the last byte of its answer: the handshake is not in it, a wait for room in the send buffer and a slow reader are.
+
+use super::read_so_far;
+use bentpipe_base::histogram::Histogram;
+use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
+use bentpipe_tcp::{Connection, State};
+
+/// The end that asks.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    request: u64,
+    response: u64,
+    /// Mean time to think.
+    think: Duration,
+    /// Questions to ask; `None` never ends.
+    count: Option<u64>,
+    rng: RngSlot,
+    phase: Phase,
+    asked_at: Instant,
+    completed: u64,
+    times: Histogram,
+    finished_at: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The connection is not open yet.
+    Opening,
+    /// This much of a request is not in the send buffer yet.
+    Writing(u64),
+    /// The answer is not complete.
+    Waiting,
+    /// Until then.
+    Thinking(Instant),
+    /// All was asked, or the peer closed.
+    Done,
+}
+
+impl Asker {
+    /// Asks with `request` bytes for `response` bytes, `count` times, and thinks for `think` on average between an answer and the next question; the
+    /// times to think come from `rng`.
+    ///
+    /// A question or an answer without bytes would be none: both sizes are at least 1 B.
+    pub fn new(request: Size, response: Size, think: Duration, count: Option<u64>, rng: RngSlot) -> Self {
+        assert!(request.0 > 0 && response.0 > 0, "a question and its answer have at least one byte");
+        Self {
+            request: request.0,
+            response: response.0,
+            think,
+            count,
+            rng,
+            phase: Phase::Opening,
+            asked_at: Instant::ZERO,
+            completed: 0,
+            times: Histogram::default(),
+            finished_at: None,
+        }
+    }
+
+    /// Answers that are complete.
+    pub const fn completed(&self) -> u64 {
+        self.completed
+    }
+    /// Response times.
+    pub const fn times(&self) -> &Histogram {
+        &self.times
+    }
+    /// When the last of `count` answers was complete.
+    pub const fn finished_at(&self) -> Option<Instant> {
+        self.finished_at
+    }
+
+    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut Connection) -> Instant {
+        let next = loop {
+            match self.phase {
+                Phase::Opening if !conn.state().synchronised() => break Instant::NEVER,
+                Phase::Thinking(until) if cx.now < until => break until,
+                Phase::Opening | Phase::Thinking(_) => self.ask(cx.now, conn),
+                Phase::Writing(rest) => match rest - conn.write(rest) {
+                    0 => self.phase = Phase::Waiting,
+                    rest => {
+                        self.phase = Phase::Writing(rest);
+                        break Instant::NEVER;
+                    }
+                },
+                Phase::Waiting => {
+                    let wanted = self.response.saturating_mul(self.completed + 1);
+                    if read_so_far(conn) < wanted {
+                        break Instant::NEVER;
+                    }
+                    self.completed += 1;
+                    self.times.record(cx.now.since(self.asked_at));
+                    self.phase = Phase::Thinking(cx.now + self.time_to_think(cx));
+                }
+                Phase::Done => break Instant::NEVER,
+            }
+        };
+        if conn.state() == State::CloseWait {
+            self.phase = Phase::Done; // no answer will come any more
+            conn.close();
+            return Instant::NEVER;
+        }
+        next
+    }
+
+    /// After the last answer there is nothing to think about: the connection closes at once.
+    fn time_to_think(&self, cx: &mut Cx<'_>) -> Duration {
+        if self.count == Some(self.completed) {
+            Duration::ZERO
+        } else {
+            cx.rng(self.rng).exponential(self.think)
+        }
+    }
+
+    fn ask(&mut self, now: Instant, conn: &mut Connection) {
+        if self.count.is_some_and(|n| self.completed >= n) {
+            self.finished_at = Some(now);
+            self.phase = Phase::Done;
+            conn.close();
+        } else {
+            self.asked_at = now;
+            self.phase = Phase::Writing(self.request);
+        }
+    }
+}
+
+/// The end that answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Answerer {
+    request: u64,
+    response: u64,
+    written: u64,
+}
+
+impl Answerer {
+    /// Answers every `request` bytes with `response` bytes.
+    pub fn new(request: Size, response: Size) -> Self {
+        assert!(request.0 > 0 && response.0 > 0, "a question and its answer have at least one byte");
+        Self { request: request.0, response: response.0, written: 0 }
+    }
+
+    pub(super) fn run(&mut self, conn: &mut Connection) {
+        let due = (read_so_far(conn) / self.request).saturating_mul(self.response);
+        if due > self.written {
+            self.written += conn.write(due - self.written);
+        }
+        if self.written == due && conn.peer_closed() && conn.state() == State::CloseWait {
+            conn.close();
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Small writes at exponential intervals, as typing at a terminal does.
+//!
+//! The user types on whatever the network does, so delays do not slow the writes down. What is measured is the time from a write to the
+//! acknowledgment of its last byte: the sending host sees it alone, and it holds what the user would wait for an echo: Nagle's wait (RFC 9293, section 3.7.4), the
+//! round trip with its queues, losses, and the peer's delayed ACK where no answer carries it.
+
+use bentpipe_base::histogram::Histogram;
+use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
+use bentpipe_tcp::{Connection, State};
+use std::collections::VecDeque;
+
+/// Most writes that are timed at once: on a path that is dead the waiting list ends here, and later writes are made but not timed.
+const MOST_TIMED: usize = 1 << 16;
+
+/// Types.
+#[derive(Clone, Debug)]
+pub struct Typist {
+    size: u64,
+    /// Mean time between writes.
+    gap: Duration,
+    rng: RngSlot,
+    /// When the next write is due; `None` until the connection is open.
+    next: Option<Instant>,
+    writes: u64,
+    /// Bytes the send buffer took.
+    written: u64,
+    /// Writes that are not acknowledged: the position after their last byte, and when they were made.
+    waiting: VecDeque<(u64, Instant)>,
+    times: Histogram,
+}
+
+impl Typist {
+    /// Writes `size` bytes at a time with exponential gaps of `gap` on average, drawn from `rng`; both are more than zero.
+    pub fn new(size: Size, gap: Duration, rng: RngSlot) -> Self {
+        assert!(size.0 > 0 && !gap.is_zero(), "a write has at least one byte and takes its time");
+        Self {
+            size: size.0,
+            gap,
+            rng,
+            next: None,
+            writes: 0,
+            written: 0,
+            waiting: VecDeque::new(),
+            times: Histogram::default(),
+        }
+    }
+
+    /// Writes made.
+    pub const fn writes(&self) -> u64 {
+        self.writes
+    }
+    /// Times from a write to its acknowledgment, of those that were timed and acknowledged.
+    pub const fn times(&self) -> &Histogram {
+        &self.times
+    }
+
+    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut Connection) -> Instant {
+        if conn.state() == State::CloseWait {
+            conn.close();
+        }
+        if !matches!(conn.state(), State::Established) {
+            self.take_acknowledged(cx.now, conn);
+            return Instant::NEVER;
+        }
+        self.take_acknowledged(cx.now, conn);
+        let mut next = match self.next {
+            Some(at) => at,
+            None => cx.now + cx.rng(self.rng).exponential(self.gap),
+        };
+        while next <= cx.now {
+            self.writes += 1;
+            if self.waiting.len() < MOST_TIMED {
+                self.waiting.push_back((self.size.saturating_mul(self.writes), next));
+            }
+            next += cx.rng(self.rng).exponential(self.gap);
+        }
+        self.next = Some(next);
+        let due = self.size.saturating_mul(self.writes) - self.written;
+        self.written += conn.write(due);
+        next
+    }
+
+    fn take_acknowledged(&mut self, now: Instant, conn: &Connection) {
+        let acknowledged = self.written.saturating_sub(conn.unacknowledged());
+        while let Some((end, at)) = self.waiting.front()
+            && *end <= acknowledged
+        {
+            self.times.record(now.since(*at));
+            self.waiting.pop_front();
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! When datagrams are sent: constant rate, Poisson, and on/off.
+//!
+//! Every time is computed from the source's start, not from the last datagram, so nothing drifts: after n datagrams of `size` at rate r
+//! - constant: t = n x 8 size / r, rounded up to the nanosecond;
+//! - Poisson: t = the sum of n + 1 exponential gaps of mean 8 size / r, added up in 1/4096 ns;
+//! - on/off: n x 8 size / r on a clock that runs only in spells, so the long-run rate is r x on / (on + off). A spell begins where the
+//!   last one left off, silences in between; the first begins at the start.
+
+use super::{Stream, due};
+use bentpipe_base::{Cx, Duration, Instant, Rate, RngSlot, Size};
+
+/// When datagrams are sent. Rates count payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// At equal intervals.
+    Constant(Rate),
+    /// A Poisson process with this mean rate.
+    Poisson(Rate),
+    /// At equal intervals in spells of exponential length, silent in spells between them.
+    OnOff {
+        /// Rate in a spell.
+        rate: Rate,
+        /// Mean length of a spell, more than zero.
+        on: Duration,
+        /// Mean length of a silence.
+        off: Duration,
+    },
+}
+
+/// Fraction bits of Poisson's sum: rounding a mean gap to the nanosecond would shift the rate.
+const FRACTION: u32 = 12;
+
+/// Says when the next datagram is due.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    size: Size,
+    start: Instant,
+    rng: RngSlot,
+    pattern: Pattern,
+    /// Poisson: time since the start in 1/4096 ns.
+    elapsed: u128,
+    spell: Spell,
+}
+
+/// On/off: the spell at hand.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spell {
+    from: Instant,
+    length: Duration,
+    /// Time spent in the spells before it.
+    before: Duration,
+}
+
+impl Clock {
+    pub(super) fn new(cx: &mut Cx<'_>, stream: &Stream) -> Self {
+        let Stream { size, start, rng, pattern, .. } = *stream;
+        let mut spell = Spell { from: start, ..Spell::default() };
+        if let Pattern::OnOff { on, .. } = pattern {
+            assert!(!on.is_zero(), "a spell takes time");
+            spell.length = cx.rng(rng).exponential(on);
+        }
+        Self { size, start, rng, pattern, elapsed: 0, spell }
+    }
+
+    /// When datagram `n` is due; asked once for each in turn.
+    pub(super) fn at(&mut self, cx: &mut Cx<'_>, n: u64) -> Instant {
+        match self.pattern {
+            Pattern::Constant(rate) => self.start + due(rate, self.size, n),
+            Pattern::Poisson(rate) => {
+                let mean = ((u128::from(self.size.0) * 8_000_000_000) << FRACTION) / u128::from(rate.bps());
+                let mean = Duration(u64::try_from(mean).unwrap_or(u64::MAX));
+                self.elapsed += u128::from(cx.rng(self.rng).exponential(mean).0);
+                self.start + Duration(u64::try_from(self.elapsed >> FRACTION).unwrap_or(u64::MAX))
+            }
+            Pattern::OnOff { rate, on, off } => {
+                let due = due(rate, self.size, n);
+                let spell = &mut self.spell;
+                while due.saturating_sub(spell.before) >= spell.length {
+                    spell.before += spell.length;
+                    spell.from = spell.from + spell.length + cx.rng(self.rng).exponential(off);
+                    spell.length = cx.rng(self.rng).exponential(on);
+                    if spell.from == Instant::NEVER {
+                        return Instant::NEVER;
+                    }
+                }
+                spell.from + due.saturating_sub(spell.before)
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Receives datagrams and measures: how many, how late, which twice and which out of order.
+//!
+//! A datagram is out of order when one with a higher number came before it (RFC 4737, section 3.3), and lost when one with a higher number came and
+//! it never does. A window of numbers tells a duplicate from one that is late; what is older than the window counts as a duplicate, as in a replay window
+//! (RFC 4303, section 3.4.3).
+
+use bentpipe_base::histogram::Histogram;
+use bentpipe_base::{Addr, Duration, Instant, Packet};
+
+/// Numbers back from the highest within which duplicates are known.
+const WINDOW: u64 = 4096;
+const WORDS: usize = (WINDOW / 64) as usize;
+
+/// Receives the datagrams of one peer.
+#[derive(Clone, Debug)]
+pub struct Sink {
+    peer: (Addr, u16),
+    received: u64,
+    bytes: u64,
+    duplicates: u64,
+    reordered: u64,
+    /// One more than the highest number.
+    next: u64,
+    /// A bit for each number in the window.
+    seen: [u64; WORDS],
+    delay: Histogram,
+    total: Sum,
+    /// Since somebody last asked.
+    recent: Sum,
+}
+
+/// Adds up delays.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    nanoseconds: u128,
+    count: u64,
+}
+
+impl Sum {
+    fn add(&mut self, delay: Duration) {
+        self.nanoseconds += u128::from(delay.0);
+        self.count += 1;
+    }
+    fn mean(self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration((self.nanoseconds / u128::from(self.count)) as u64))
+    }
+}
+
+impl Sink {
+    /// Receives from `peer` and nobody else.
+    pub fn new(peer: (Addr, u16)) -> Self {
+        Self {
+            peer,
+            received: 0,
+            bytes: 0,
+            duplicates: 0,
+            reordered: 0,
+            next: 0,
+            seen: [0; WORDS],
+            delay: Histogram::default(),
+            total: Sum::default(),
+            recent: Sum::default(),
+        }
+    }
+
+    /// Takes a datagram; false when it is not our peer's, or carries no number and time.
+    pub(super) fn take(&mut self, now: Instant, packet: &Packet) -> bool {
+        if (packet.src, packet.sport) != self.peer {
+            return false;
+        }
+        let Some((number, sent)) = packet.datagram() else { return false };
+        let Some(after) = number.checked_add(1) else { return false };
+        if after > self.next {
+            for skipped in self.next.max(after.saturating_sub(WINDOW))..after {
+                self.mark(skipped, false);
+            }
+            self.next = after;
+        } else if self.next - number > WINDOW || self.is_marked(number) {
+            self.duplicates += 1;
+            return true;
+        } else {
+            self.reordered += 1;
+        }
+        self.mark(number, true);
+        self.received += 1;
+        self.bytes += u64::from(packet.body.len);
+        let delay = now.since(sent);
+        self.delay.record(delay);
+        self.total.add(delay);
+        self.recent.add(delay);
+        true
+    }
+
+    fn mark(&mut self, number: u64, seen: bool) {
+        let (word, bit) = ((number % WINDOW / 64) as usize, 1 << (number % 64));
+        if seen { self.seen[word] |= bit } else { self.seen[word] &= !bit }
+    }
+
+    fn is_marked(&self, number: u64) -> bool {
+        self.seen[(number % WINDOW / 64) as usize] & 1 << (number % 64) != 0
+    }
+
+    /// Datagrams that arrived, each counted once.
+    pub const fn received(&self) -> u64 {
+        self.received
+    }
+    /// Their payload in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// Arrivals of what had arrived before.
+    pub const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+    /// Arrivals after one with a higher number.
+    pub const fn reordered(&self) -> u64 {
+        self.reordered
+    }
+    /// Datagrams that are missing before the last one that arrived.
+    pub const fn lost(&self) -> u64 {
+        self.next - self.received
+    }
+    /// One-way delays.
+    pub const fn delay(&self) -> &Histogram {
+        &self.delay
+    }
+    /// Mean of the one-way delays; `None` while there is none.
+    pub fn mean_delay(&self) -> Option<Duration> {
+        self.total.mean()
+    }
+    /// Mean of the one-way delays since this was last asked; `None` when nothing arrived.
+    pub fn take_recent_delay(&mut self) -> Option<Duration> {
+        std::mem::take(&mut self.recent).mean()
+    }
+}

@@ -1,0 +1,73 @@
+//! Colours, dashes and the style sheet.
+
+use crate::{Dash, Marker, Tone};
+
+/// The style of all plots, for one `<style>` element of a page. It also offers `--plot-paper`, `--plot-ink`, `--plot-grid`,
+/// `--plot-grey` and `--plot-1` to `--plot-5` for the page around them.
+pub const STYLE: &str = "\
+:root{color-scheme:light dark;--plot-paper:#fff;--plot-ink:#1c1c1c;--plot-grid:#dcdcdc;--plot-grey:#6e6e6e;\
+--plot-1:#0072b2;--plot-2:#d55e00;--plot-3:#00805e;--plot-4:#a0497d;--plot-5:#a87000}
+@media (prefers-color-scheme:dark){:root{--plot-paper:#16181b;--plot-ink:#e6e6e6;--plot-grid:#3a3d42;--plot-grey:#a2a2a2;\
+--plot-1:#56b4e9;--plot-2:#ff8d4d;--plot-3:#2ecc9b;--plot-4:#e79fca;--plot-5:#f0c649}}
+@media print{:root{color-scheme:light;--plot-paper:#fff;--plot-ink:#1c1c1c;--plot-grid:#dcdcdc;--plot-grey:#6e6e6e;\
+--plot-1:#0072b2;--plot-2:#d55e00;--plot-3:#00805e;--plot-4:#a0497d;--plot-5:#a87000}}
+.plot{color:var(--plot-ink);font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;font-size:13px;\
+max-width:100%;height:auto}
+.plot .paper{fill:var(--plot-paper)}.plot .grid{color:var(--plot-grid)}
+.plot .c1{color:var(--plot-1)}.plot .c2{color:var(--plot-2)}.plot .c3{color:var(--plot-3)}.plot .c4{color:var(--plot-4)}
+.plot .c5{color:var(--plot-5)}.plot .ink{color:var(--plot-ink)}.plot .grey{color:var(--plot-grey)}
+";
+
+impl Tone {
+    /// In the order curves take them.
+    pub(crate) const ORDER: [Self; 7] =
+        [Self::Blue, Self::Vermilion, Self::Green, Self::Purple, Self::Orange, Self::Ink, Self::Grey];
+
+    /// Its class, and its colour for readers that know no custom properties.
+    pub(crate) const fn class(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Blue => ("c1", "#0072b2"),
+            Self::Vermilion => ("c2", "#d55e00"),
+            Self::Green => ("c3", "#00805e"),
+            Self::Purple => ("c4", "#a0497d"),
+            Self::Orange => ("c5", "#a87000"),
+            Self::Ink => ("ink", "#1c1c1c"),
+            Self::Grey => ("grey", "#6e6e6e"),
+        }
+    }
+}
+
+impl Dash {
+    /// In the order curves take them.
+    pub(crate) const ORDER: [Self; 5] = [Self::Solid, Self::Long, Self::Dots, Self::Mixed, Self::Short];
+
+    /// Value of `stroke-dasharray`.
+    pub(crate) const fn pattern(self) -> Option<&'static str> {
+        match self {
+            Self::Solid => None,
+            Self::Long => Some("8 4"),
+            Self::Dots => Some("1.5 3"),
+            Self::Mixed => Some("8 3 1.5 3"),
+            Self::Short => Some("4 3"),
+        }
+    }
+}
+
+impl Marker {
+    /// In the order curves take them.
+    pub(crate) const ORDER: [Self; 6] =
+        [Self::Dot, Self::Square, Self::Triangle, Self::Diamond, Self::Ring, Self::Cross];
+
+    /// Path around the origin, and whether it is filled.
+    pub(crate) const fn path(self) -> (&'static str, bool) {
+        match self {
+            Self::Dot => ("m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z", true),
+            Self::Square => ("m-2.8-2.8h5.6v5.6h-5.6z", true),
+            Self::Triangle => ("m0-3.8l3.6 6.4h-7.2z", true),
+            Self::Diamond => ("m0-4l3.6 4l-3.6 4l-3.6-4z", true),
+            Self::Ring => ("m-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", false),
+            Self::Cross => ("m-3-3l6 6m0-6l-6 6", false),
+            Self::Speck => ("m-.8-.8h1.6v1.6h-1.6z", true),
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Drawing. Colours come by class, with an attribute beside it for programs that know no custom properties.
+
+use core::fmt::Write as _;
+
+use crate::layout::{LINE, Layout, SAMPLE, TITLE_LINE};
+use crate::reduce::{Piece, cells, pieces, thin};
+use crate::style::STYLE;
+use crate::text::{escape, number};
+use crate::{Curve, Dash, Marker, Mode, Plot, Style, Tone};
+
+/// Half the width of an error bar's ends.
+const CAP: f64 = 4.0;
+
+pub(crate) fn draw(plot: &Plot, mode: Mode) -> String {
+    let layout = Layout::new(plot);
+    let mut pen = Pen { out: String::new() };
+    pen.head(plot, &layout, mode);
+    pen.frame(&layout);
+    pen.data(plot, &layout);
+    pen.legend(plot, &layout);
+    pen.out.push_str("</svg>\n");
+    pen.out
+}
+
+struct Pen {
+    out: String,
+}
+
+/// How one curve looks.
+struct Look {
+    tone: Tone,
+    dash: Dash,
+    marker: Marker,
+}
+
+impl Look {
+    fn of(curve: &Curve, place: usize) -> Self {
+        Self {
+            tone: curve.tone.unwrap_or(Tone::ORDER[place % Tone::ORDER.len()]),
+            dash: curve.dash.unwrap_or(Dash::ORDER[place % Dash::ORDER.len()]),
+            marker: curve.marker.unwrap_or(Marker::ORDER[place % Marker::ORDER.len()]),
+        }
+    }
+}
+
+impl Pen {
+    fn head(&mut self, plot: &Plot, layout: &Layout, mode: Mode) {
+        let (w, h) = (layout.width, libm::ceil(layout.height));
+        let size = match mode {
+            Mode::Standalone => format!("width=\"{w}\" height=\"{h}\""),
+            Mode::Inline => "width=\"100%\"".to_owned(),
+        };
+        let _ = writeln!(
+            self.out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" role=\"img\" viewBox=\"0 0 {w} {h}\" {size} \
+             font-family=\"sans-serif\" font-size=\"13\" color=\"#1c1c1c\">\n<title>{}</title>\n<desc>{}</desc>",
+            escape(&plot.title),
+            escape(&plot.description)
+        );
+        if mode == Mode::Standalone {
+            let _ = writeln!(
+                self.out,
+                "<style>{STYLE}</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
+            );
+        }
+        let mut y = 8.0 + 0.75 * TITLE_LINE;
+        for line in &layout.title {
+            self.text((8.0, y), "start", " font-weight=\"600\" font-size=\"14.5\"", line);
+            y += TITLE_LINE;
+        }
+        for line in &layout.y_label {
+            self.text((8.0, y), "start", "", line);
+            y += LINE;
+        }
+    }
+
+    /// Grid, ticks, axes and markers.
+    fn frame(&mut self, layout: &Layout) {
+        let (left, right, top, bottom) = (layout.left, layout.right, layout.top, layout.bottom);
+        self.out.push_str("<g class=\"grid\" color=\"#dcdcdc\" stroke=\"currentColor\">\n");
+        for x in layout.x.ticks.iter().filter_map(|t| layout.at_x(t.0)) {
+            self.line((x, top), (x, bottom));
+        }
+        for y in layout.y.ticks.iter().filter_map(|t| layout.at_y(t.0)) {
+            self.line((left, y), (right, y));
+        }
+        self.out.push_str("</g>\n<g stroke=\"currentColor\">\n");
+        self.line((left, bottom), (right, bottom));
+        self.line((left, top), (left, bottom));
+        self.out.push_str("</g>\n");
+        for (v, text) in &layout.x.ticks {
+            let x = layout.at_x(*v).unwrap_or(left);
+            self.text((x, bottom + 17.0), "middle", "", text);
+        }
+        for (v, text) in &layout.y.ticks {
+            let y = layout.at_y(*v).unwrap_or(bottom);
+            self.text((left - 6.0, y + 4.5), "end", "", text);
+        }
+        self.text((f64::midpoint(left, right), bottom + 36.0), "middle", "", &layout.x_label);
+        if !layout.marks.is_empty() {
+            self.out.push_str(
+                "<g class=\"grey\" color=\"#6e6e6e\" stroke=\"currentColor\" stroke-dasharray=\"2 3\">\n",
+            );
+            for flag in &layout.marks {
+                self.line((flag.x, flag.label_y + 4.0), (flag.x, bottom));
+            }
+            self.out.push_str("</g>\n");
+        }
+        for flag in &layout.marks {
+            self.text((flag.label_x, flag.label_y), "start", "", &flag.label);
+        }
+    }
+
+    /// All curves, cut off at the edge of the data's rectangle; markers are whole or absent.
+    fn data(&mut self, plot: &Plot, layout: &Layout) {
+        let (w, h) = (layout.right - layout.left, layout.bottom - layout.top);
+        let mut empty = true;
+        for (place, curve) in plot.curves.iter().enumerate() {
+            let look = Look::of(curve, place);
+            let mut shape = Pen { out: String::new() };
+            shape.curve(curve, &look, layout);
+            if !shape.out.is_empty() {
+                empty = false;
+                self.group(look.tone);
+                self.out.push_str("<svg ");
+                for (name, v) in
+                    [("x", layout.left), ("y", layout.top - 1.0), ("width", w + 1.0), ("height", h + 2.0)]
+                {
+                    self.attribute(name, v);
+                }
+                self.out.push_str("viewBox=\"");
+                for (v, after) in
+                    [(layout.left, ' '), (layout.top - 1.0, ' '), (w + 1.0, ' '), (h + 2.0, '"')]
+                {
+                    number(&mut self.out, v);
+                    self.out.push(after);
+                }
+                self.out.push_str(">\n");
+                self.out.push_str(&shape.out);
+                self.out.push_str("</svg>\n</g>\n");
+            }
+            if matches!(curve.style, Style::Points | Style::LineAndPoints) {
+                empty &= !self.markers(curve, &look, layout);
+            }
+        }
+        if empty {
+            let middle = (f64::midpoint(layout.left, layout.right), f64::midpoint(layout.top, layout.bottom));
+            self.text(middle, "middle", "", "no data");
+        }
+    }
+
+    fn curve(&mut self, curve: &Curve, look: &Look, layout: &Layout) {
+        let place = |p: &crate::Point| Some((layout.at_x(p.x)?, layout.at_y(p.y)?));
+        match curve.style {
+            Style::Line | Style::LineAndPoints => {
+                self.lines(&pieces(curve.points.iter().map(place)), look.dash);
+            }
+            Style::Steps => self.lines(&stairs(curve, layout), look.dash),
+            Style::Band => self.band(curve, layout),
+            Style::Points | Style::Bars => {}
+        }
+        if !matches!(curve.style, Style::Points | Style::LineAndPoints | Style::Bars) {
+            return;
+        }
+        let mut path = Pen { out: String::new() };
+        for p in &curve.points {
+            let (Some(x), Some((low, high))) = (layout.at_x(p.x), ends(p.range, layout)) else { continue };
+            path.upright(x, low, high);
+        }
+        if !path.out.is_empty() {
+            let _ = writeln!(
+                self.out,
+                "<path d=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.3\"/>",
+                path.out
+            );
+        }
+    }
+
+    fn lines(&mut self, pieces: &[Piece], dash: Dash) {
+        let mut path = Pen { out: String::new() };
+        for piece in pieces {
+            let mut command = 'M';
+            for at in piece {
+                path.to(command, *at);
+                command = 'L';
+            }
+            if piece.len() == 1 {
+                // a lone value between gaps would be invisible
+                path.out.push_str("h1.5");
+            }
+        }
+        if path.out.is_empty() {
+            return;
+        }
+        let _ = write!(
+            self.out,
+            "<path d=\"{}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.7\" stroke-linejoin=\"round\"",
+            path.out
+        );
+        if let Some(pattern) = dash.pattern() {
+            let _ = write!(self.out, " stroke-dasharray=\"{pattern}\"");
+        }
+        self.out.push_str("/>\n");
+    }
+
+    fn band(&mut self, curve: &Curve, layout: &Layout) {
+        let both = |p: &crate::Point| Some((layout.at_x(p.x)?, ends(p.range, layout)?));
+        for part in curve.points.split(|p| both(p).is_none()).filter(|p| !p.is_empty()) {
+            let edge = |end: fn((f64, f64)) -> f64| -> Piece {
+                thin(&part.iter().filter_map(both).map(|(x, r)| (x, end(r))).collect::<Piece>())
+            };
+            let (low, high) = (edge(|r| r.0), edge(|r| r.1));
+            self.out.push_str("<path d=\"");
+            let mut command = 'M';
+            for at in high.iter().chain(low.iter().rev()) {
+                self.to(command, *at);
+                command = 'L';
+            }
+            self.out.push_str("z\" fill=\"currentColor\" fill-opacity=\".22\" stroke=\"none\"/>\n");
+        }
+    }
+
+    /// True when there were any.
+    fn markers(&mut self, curve: &Curve, look: &Look, layout: &Layout) -> bool {
+        let inside = |p: &crate::Point| {
+            let (x, y) = (layout.at_x(p.x)?, layout.at_y(p.y)?);
+            let within = x >= layout.left - 0.1
+                && x <= layout.right + 0.1
+                && y >= layout.top - 0.1
+                && y <= layout.bottom + 0.1;
+            within.then_some((x, y))
+        };
+        let places = cells(curve.points.iter().filter_map(inside));
+        if places.is_empty() {
+            return false;
+        }
+        self.group(look.tone);
+        self.symbols(&places, look.marker);
+        self.out.push_str("</g>\n");
+        true
+    }
+
+    fn symbols(&mut self, places: &[(f64, f64)], marker: Marker) {
+        let (shape, filled) = marker.path();
+        self.out.push_str("<path d=\"");
+        for at in places {
+            self.to('M', *at);
+            self.out.push_str(shape);
+        }
+        let paint = if filled {
+            "fill=\"currentColor\""
+        } else {
+            "fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\""
+        };
+        let _ = writeln!(self.out, "\" {paint}/>");
+    }
+
+    fn legend(&mut self, plot: &Plot, layout: &Layout) {
+        for entry in &layout.legend {
+            let curve = &plot.curves[entry.curve];
+            let look = Look::of(curve, entry.curve);
+            let (x, y, end) = (entry.x, entry.y - 4.5, entry.x + SAMPLE);
+            let middle = f64::midpoint(x, end);
+            self.group(look.tone);
+            match curve.style {
+                Style::Line | Style::Steps | Style::LineAndPoints => {
+                    self.lines(&[vec![(x, y), (end, y)]], look.dash);
+                }
+                Style::Band => {
+                    self.out.push_str("<rect ");
+                    for (name, v) in [("x", x), ("y", y - 5.0), ("width", SAMPLE), ("height", 10.0)] {
+                        self.attribute(name, v);
+                    }
+                    self.out.push_str("fill=\"currentColor\" fill-opacity=\".22\"/>\n");
+                }
+                Style::Bars => {
+                    let mut path = Pen { out: String::new() };
+                    path.upright(middle, y - 6.0, y + 6.0);
+                    let _ = writeln!(
+                        self.out,
+                        "<path d=\"{}\" fill=\"none\" stroke=\"currentColor\"/>",
+                        path.out
+                    );
+                }
+                Style::Points => {}
+            }
+            if matches!(curve.style, Style::Points | Style::LineAndPoints) {
+                self.symbols(
+                    &[(middle, y)],
+                    if look.marker == Marker::Speck { Marker::Dot } else { look.marker },
+                );
+            }
+            self.out.push_str("</g>\n");
+            self.text((end + 6.0, entry.y), "start", "", &entry.name);
+        }
+        let mut y = layout.note_top;
+        for line in &layout.note {
+            self.text((8.0, y), "start", " font-size=\"12\"", line);
+            y += LINE;
+        }
+    }
+
+    fn group(&mut self, tone: Tone) {
+        let (class, colour) = tone.class();
+        let _ = writeln!(self.out, "<g class=\"{class}\" color=\"{colour}\">");
+    }
+
+    fn text(&mut self, at: (f64, f64), anchor: &str, more: &str, text: &str) {
+        self.out.push_str("<text ");
+        self.attribute("x", at.0);
+        self.attribute("y", at.1);
+        let _ = writeln!(
+            self.out,
+            "text-anchor=\"{anchor}\" fill=\"currentColor\"{more}>{}</text>",
+            escape(text)
+        );
+    }
+
+    fn line(&mut self, a: (f64, f64), b: (f64, f64)) {
+        self.out.push_str("<path d=\"");
+        self.to('M', a);
+        self.to('L', b);
+        self.out.push_str("\"/>\n");
+    }
+
+    /// An upright bar with ends, as path data.
+    fn upright(&mut self, x: f64, low: f64, high: f64) {
+        self.to('M', (x, low));
+        self.to('L', (x, high));
+        for end in [low, high] {
+            self.to('M', (x - CAP, end));
+            let _ = write!(self.out, "h{}", 2.0 * CAP);
+        }
+    }
+
+    fn to(&mut self, command: char, at: (f64, f64)) {
+        self.out.push(command);
+        number(&mut self.out, at.0);
+        self.out.push(' ');
+        number(&mut self.out, at.1);
+    }
+
+    fn attribute(&mut self, name: &str, v: f64) {
+        let _ = write!(self.out, "{name}=\"");
+        number(&mut self.out, v);
+        self.out.push_str("\" ");
+    }
+}
+
+/// Places of the ends of a range; what a logarithmic axis cannot show lies below it.
+fn ends(range: Option<(f64, f64)>, layout: &Layout) -> Option<(f64, f64)> {
+    let (low, high) = range.filter(|(a, b)| a.is_finite() && b.is_finite())?;
+    let below = layout.bottom + 20.0;
+    Some((layout.at_y(low).unwrap_or(below), layout.at_y(high).unwrap_or(below)))
+}
+
+/// Corners of a staircase: a value holds from the x before it.
+fn stairs(curve: &Curve, layout: &Layout) -> Vec<Piece> {
+    let mut before: Option<f64> = None;
+    let mut corners = Vec::with_capacity(2 * curve.points.len());
+    for p in &curve.points {
+        let x = layout.at_x(p.x);
+        match (x, layout.at_y(p.y)) {
+            (Some(x), Some(y)) => corners.extend([Some((before.unwrap_or(x), y)), Some((x, y))]),
+            _ => corners.push(None),
+        }
+        before = x;
+    }
+    pieces(corners.into_iter())
+}

@@ -1,0 +1,140 @@
+//! What a drawn plot holds: places, gaps, names, and nothing that is not a number.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use bentpipe_plot::{Axis, Curve, Mark, Mode, Plot, Point, STYLE, Style, Tone};
+use proptest::prelude::*;
+
+fn plot(x: Axis, y: Axis, curves: Vec<Curve>) -> Plot {
+    Plot { title: "a title".into(), x, y, curves, ..Plot::default() }
+}
+
+/// Tags are closed in the order they were opened, and no attribute is left open.
+fn well_formed(svg: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for tag in svg.split('<').skip(1).map(|t| t.split_once('>').unwrap().0) {
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name)),
+            None if tag.ends_with('/') => {}
+            None => open.push(tag.split(' ').next().unwrap()),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn a_line_goes_from_corner_to_corner_and_breaks_at_gaps() {
+    let points = [(0.0, 0.0), (1.0, 10.0), (2.0, f64::NAN), (3.0, 10.0), (4.0, 0.0)];
+    let axes = (Axis::linear("time, s").within(0.0, 4.0), Axis::linear("rate").within(0.0, 10.0));
+    let svg = plot(axes.0, axes.1, vec![Curve::through("rate", Style::Line, points)]).to_svg(Mode::Inline);
+    well_formed(&svg);
+    let path = svg.split("<path d=\"").find(|p| p.contains("stroke-width=\"1.7\"")).unwrap();
+    let pieces: Vec<&str> = path.split('"').next().unwrap().split('M').skip(1).collect();
+    assert_eq!(pieces.len(), 2, "{path}");
+    let y = |piece: &str, i: usize| piece.split('L').nth(i).unwrap().split(' ').nth(1).unwrap().to_owned();
+    assert_eq!(y(pieces[0], 1), y(pieces[1], 0), "both peaks are equally high");
+    assert_eq!(y(pieces[0], 0), y(pieces[1], 1), "both ends lie on the axis");
+}
+
+#[test]
+fn an_error_bar_does_not_pull_an_axis_below_zero_that_no_value_reaches() {
+    let drawn = |y: f64| {
+        let points = vec![Point::with_error(0.0, y, 2.0), Point::with_error(1.0, 4.0, 1.0)];
+        plot(
+            Axis::linear("loss"),
+            Axis::linear("goodput, Mbit/s"),
+            vec![Curve::new("a", Style::Points, points)],
+        )
+        .to_svg(Mode::Inline)
+    };
+    assert!(!drawn(0.5).contains(">−1</text>"), "{}", drawn(0.5));
+    assert!(drawn(-0.5).contains("−"), "{}", drawn(-0.5));
+}
+
+#[test]
+fn a_logarithmic_axis_leaves_out_what_it_cannot_show() {
+    let curve = Curve::new(
+        "ber",
+        Style::Points,
+        vec![Point::new(1.0, 0.0), Point::new(2.0, 1e-6), Point::new(3.0, 1e-3)],
+    );
+    let svg = plot(Axis::linear("Eb/N0, dB"), Axis::log("BER"), vec![curve]).to_svg(Mode::Inline);
+    let markers = svg.lines().find(|l| l.contains("a3 3 0 1 0")).unwrap();
+    assert_eq!(markers.matches('M').count(), 2, "{markers}");
+    assert!(svg.contains(">10⁻⁴</text>"), "{svg}");
+}
+
+#[test]
+fn names_are_text_and_not_markup() {
+    let mut p = plot(
+        Axis::linear("<x>"),
+        Axis::linear("&y"),
+        vec![Curve::through("\"<b>", Style::Line, [(0.0, 1.0), (1.0, 2.0)])],
+    );
+    p.marks = vec![Mark { x: 0.5, label: "<!--".into() }];
+    p.note = Some("<script>".into());
+    for mode in [Mode::Standalone, Mode::Inline] {
+        let svg = p.to_svg(mode);
+        well_formed(&svg);
+        assert!(!svg.contains("<script") && !svg.contains("<b>") && !svg.contains("<!--"), "{svg}");
+        assert_eq!(svg.contains(STYLE), mode == Mode::Standalone);
+    }
+}
+
+#[test]
+fn without_data_it_says_so() {
+    let svg = plot(
+        Axis::linear("x"),
+        Axis::log("y"),
+        vec![Curve::through("none", Style::Steps, [(1.0, f64::NAN)])],
+    )
+    .to_svg(Mode::Inline);
+    well_formed(&svg);
+    assert!(svg.contains(">no data</text>"), "{svg}");
+}
+
+#[test]
+fn a_hundred_thousand_points_stay_small_and_keep_the_peak() {
+    let spike = |i: u32| if i == 54_321 { 1000.0 } else { f64::from(i % 7) };
+    let curve = Curve::through("queue", Style::Line, (0..100_000).map(|i| (f64::from(i), spike(i))));
+    let svg = plot(Axis::linear("time, s"), Axis::linear("packets").within(0.0, 1000.0), vec![curve])
+        .to_svg(Mode::Inline);
+    assert!(svg.len() < 60_000, "{} bytes", svg.len());
+    let top =
+        svg.split("<g class=\"c1\"").nth(1).unwrap().split('"').nth(5).unwrap().parse::<f64>().unwrap() + 1.0;
+    let path = svg.split("<path d=\"").find(|p| p.contains("stroke-width=\"1.7\"")).unwrap();
+    assert!(path.contains(&format!(" {top}L")), "the peak at {top} is missing");
+}
+
+#[test]
+fn each_value_of_steps_holds_from_the_one_before() {
+    let curve = Curve::through("", Style::Steps, [(0.0, 0.0), (1.0, 4.0), (2.0, 2.0)]).tone(Tone::Ink);
+    let svg = plot(Axis::linear("x"), Axis::linear("y"), vec![curve]).to_svg(Mode::Inline);
+    let path = svg.split("<path d=\"").find(|p| p.contains("stroke-width=\"1.7\"")).unwrap();
+    let corners: Vec<&str> = path.split('"').next().unwrap().split(['M', 'L']).skip(1).collect();
+    assert_eq!(corners.len(), 6);
+    let y = |i: usize| corners[i].split(' ').nth(1).unwrap();
+    assert_eq!((y(2), y(4)), (y(3), y(5)), "flat pieces");
+    assert_eq!(corners[1].split(' ').next(), corners[2].split(' ').next(), "upright between them");
+}
+
+proptest! {
+    /// Whatever the values: it ends, it is well-formed, it holds no NaN, and it comes out the same again.
+    #[test]
+    fn any_values_can_be_drawn(
+        values in prop::collection::vec((any::<f64>(), any::<f64>(), prop::option::of((any::<f64>(), any::<f64>()))), 0..40),
+        log in any::<(bool, bool)>(),
+        range in prop::option::of(any::<(f64, f64)>()),
+        style in prop::sample::select(vec![Style::Line, Style::Steps, Style::Points, Style::LineAndPoints, Style::Bars, Style::Band]),
+    ) {
+        let axis = |log| if log { Axis::log("a") } else { Axis::linear("a") };
+        let points = values.iter().map(|&(x, y, range)| Point { x, y, range }).collect();
+        let mut p = plot(axis(log.0), axis(log.1), vec![Curve::new("c", style, points)]);
+        p.y.range = range;
+        p.marks = values.iter().take(5).map(|v| Mark { x: v.0, label: "here".into() }).collect();
+        let svg = p.to_svg(Mode::Standalone);
+        well_formed(&svg);
+        prop_assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", svg);
+        prop_assert_eq!(svg, p.to_svg(Mode::Standalone));
+    }
+}

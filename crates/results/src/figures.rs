@@ -1,0 +1,405 @@
+//! The pictures of a run, from its record. What is flat or zero throughout gets no picture.
+
+use crate::series::{
+    LEAST_BER, MOST_FLOWS, MOST_LINKS, Unit, any, busiest_flows, byte_unit, column, most, quantile,
+    rate_unit, telling_links, time_axis, time_unit, varies,
+};
+use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+use bentpipe_sim::record::{Column, Record, Sequence, SequenceKind, SequencePoint, Series};
+use bentpipe_sim::report::Report;
+
+/// Pictures under one heading.
+pub(crate) struct Group {
+    pub(crate) heading: String,
+    pub(crate) plots: Vec<Plot>,
+}
+
+/// Draws columns over the time of a record.
+struct Canvas<'a> {
+    record: &'a Record,
+    end_s: f64,
+    every: String,
+}
+
+impl Canvas<'_> {
+    fn plot(&self, title: String, description: String, y: Axis, curves: Vec<Curve>) -> Plot {
+        Plot { title, description, x: time_axis(self.end_s), y, curves, ..Plot::default() }
+    }
+
+    fn points(&self, values: &[f64], unit: f64) -> Vec<Point> {
+        let time = time_unit(self.end_s).size;
+        let point = |(t, v): (&f64, &f64)| Point::new(t / time, v / unit);
+        // a mean over an interval holds from its beginning
+        let first = self.record.time_s.first().zip(values.first());
+        let start =
+            first.map(|(t, v)| Point::new((t - self.record.every.as_secs_f64()).max(0.0) / time, v / unit));
+        start.into_iter().chain(self.record.time_s.iter().zip(values).map(point)).collect()
+    }
+
+    fn steps(&self, name: impl Into<String>, values: &[f64], unit: f64) -> Curve {
+        Curve::new(name, Style::Steps, self.points(values, unit))
+    }
+
+    fn line(&self, name: impl Into<String>, values: &[f64], unit: f64) -> Curve {
+        let points = self.points(values, unit).split_off(usize::from(!values.is_empty()));
+        Curve::new(name, Style::Line, points)
+    }
+}
+
+/// All pictures.
+pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
+    let end_s = record.time_s.last().copied().unwrap_or(report.simulated_s);
+    let canvas = Canvas { record, end_s, every: interval(record) };
+    let flows = busiest_flows(report, record, MOST_FLOWS);
+    let coarse = coarse(record);
+    let coarse = Canvas { every: interval(&coarse), record: &coarse, end_s };
+    let mut plots = goodput(&coarse, &flows);
+    if handed_over_late(report, record, coarse.record) {
+        for plot in &mut plots {
+            let crowd = plot.note.take().map_or_else(String::new, |note| format!("{note} "));
+            plot.note = Some(crowd + LATE);
+        }
+    }
+    plots.extend(round_trips(&canvas, &flows));
+    let mut groups = vec![Group { heading: "All flows".into(), plots }];
+    for i in busiest_flows(report, record, 3) {
+        let mut plots: Vec<Plot> = windows(&canvas, &record.flows[i]).into_iter().collect();
+        plots.extend(
+            record.sequences.iter().filter(|s| s.flow == i).map(|s| sequence(&canvas, s, &record.flows[i])),
+        );
+        groups.push(Group { heading: format!("Flow: {}", record.flows[i].name), plots });
+    }
+    for i in telling_links(report, record, MOST_LINKS) {
+        let plots = link(&canvas, &record.links[i]);
+        groups.push(Group { heading: format!("Link: {}", record.links[i].name), plots });
+    }
+    groups.retain(|g| !g.plots.is_empty());
+    groups
+}
+
+/// Said when goodput exceeds what the way carries, as it does for a moment after a repair.
+const LATE: &str = "When a loss is repaired, all that waited behind it is delivered at once: for that moment goodput exceeds the rate of the link.";
+
+/// True when a flow that repaired losses had more goodput in an interval than its way carries, also where that changes.
+fn handed_over_late(report: &Report, record: &Record, coarse: &Record) -> bool {
+    let rates = record.links.iter().map(|l| column(l, "rate_bps")).filter(|rates| varies(rates));
+    let changing = most(rates.flatten().copied());
+    report.flows.iter().zip(&coarse.flows).any(|(f, series)| {
+        let carries = changing.max(f.context.path_bps as f64);
+        f.retransmits > 0 && most(column(series, "goodput_bps").iter().copied()) > 1.02 * carries
+    })
+}
+
+/// "100 ms"
+fn interval(record: &Record) -> String {
+    let s = record.every.as_secs_f64();
+    if s < 1.0 {
+        format!("{} ms", crate::tables::number(s * 1e3))
+    } else {
+        format!("{} s", crate::tables::number(s))
+    }
+}
+
+/// The middle of many curves: what 80 % of them lie in, and their median.
+fn crowd(canvas: &Canvas<'_>, key: &str, unit: f64) -> [Curve; 2] {
+    let record = canvas.record;
+    let time = time_unit(canvas.end_s).size;
+    let at = |i: usize| {
+        let mut all: Vec<f64> = record.flows.iter().filter_map(|f| column(f, key).get(i).copied()).collect();
+        let median = quantile(&mut all, 0.5) / unit;
+        let (low, high) = (quantile(&mut all, 0.1) / unit, quantile(&mut all, 0.9) / unit);
+        Point::with_range(record.time_s[i] / time, median, low, high)
+    };
+    let points: Vec<Point> = (0..record.time_s.len()).map(at).collect();
+    let band = Curve::new("middle 80 % of all flows", Style::Band, points.clone()).tone(Tone::Grey);
+    [band, Curve::new("median of all flows", Style::Line, points).tone(Tone::Grey).dash(Dash::Solid)]
+}
+
+/// Says that many flows are drawn as one crowd.
+fn crowd_note(canvas: &Canvas<'_>) -> String {
+    let all = canvas.record.flows.len();
+    format!(
+        "{all} flows, too many for a curve each: shaded is what the middle 80 % of them have at each moment."
+    )
+}
+
+/// Most intervals of a picture of goodput. A repaired hole hands over a whole window in an instant: over short intervals nothing
+/// is seen but such peaks.
+const MOST_BINS: usize = 150;
+
+/// Goodput alone, as means over longer intervals.
+fn coarse(record: &Record) -> Record {
+    let together = record.time_s.len().div_ceil(MOST_BINS).max(1);
+    let bins = |values: &[f64]| -> Vec<f64> {
+        let mean = |bin: &[f64]| {
+            let there = || bin.iter().filter(|v| v.is_finite());
+            there().sum::<f64>() / there().count() as f64
+        };
+        values.chunks(together).map(mean).collect()
+    };
+    let flow = |f: &Series| Series {
+        name: f.name.clone(),
+        columns: vec![Column { key: "goodput_bps", values: bins(column(f, "goodput_bps")) }],
+    };
+    Record {
+        every: record.every * together as u64,
+        time_s: record.time_s.chunks(together).filter_map(|t| t.last().copied()).collect(),
+        flows: record.flows.iter().map(flow).collect(),
+        ..Record::default()
+    }
+}
+
+/// Goodput: of few flows each and the sum; of many the sum, and the middle of the crowd.
+fn goodput(canvas: &Canvas<'_>, flows: &[usize]) -> Vec<Plot> {
+    let record = canvas.record;
+    let all =
+        |i: usize| record.flows.iter().map(move |f| column(f, "goodput_bps").get(i).copied().unwrap_or(0.0));
+    let sum: Vec<f64> = (0..record.time_s.len()).map(|i| all(i).filter(|v| v.is_finite()).sum()).collect();
+    if !any(&sum) {
+        return Vec::new();
+    }
+    let total = rate_unit(most(sum.iter().copied()));
+    let every = &canvas.every;
+    let plot = |title: &str, unit: Unit, curves| {
+        let description =
+            format!("Bytes delivered to applications in each interval of {every}, as a rate over time.");
+        canvas.plot(
+            title.into(),
+            description,
+            Axis::linear(format!("{}, mean of {every}", unit.name)),
+            curves,
+        )
+    };
+    let sum = canvas.steps("sum of all", &sum, total.size).tone(Tone::Ink).dash(Dash::Solid);
+    if record.flows.len() > flows.len() {
+        let highest = most((0..record.time_s.len()).flat_map(all));
+        let unit = rate_unit(highest);
+        let mut each = plot("Goodput of one flow", unit, crowd(canvas, "goodput_bps", unit.size).to_vec());
+        each.note = Some(crowd_note(canvas));
+        return vec![plot("Goodput of all flows together", total, vec![sum]), each];
+    }
+    let mut curves = Vec::new();
+    for (place, &i) in flows.iter().enumerate() {
+        let f = &record.flows[i];
+        curves.push(
+            canvas.steps(&*f.name, column(f, "goodput_bps"), total.size).tone(TONES[place % TONES.len()]),
+        );
+    }
+    if flows.len() > 1 {
+        curves.push(sum);
+    }
+    vec![plot("Goodput", total, curves)]
+}
+
+const TONES: [Tone; 5] = [Tone::Blue, Tone::Vermilion, Tone::Green, Tone::Purple, Tone::Orange];
+
+fn round_trips(canvas: &Canvas<'_>, flows: &[usize]) -> Option<Plot> {
+    let record = canvas.record;
+    let mut curves = Vec::new();
+    let many = record.flows.len() > flows.len();
+    if many && record.flows.iter().any(|f| any(column(f, "rtt_ms"))) {
+        curves.extend(crowd(canvas, "rtt_ms", 1.0));
+    }
+    for (key, what) in [("rtt_ms", ""), ("delay_ms", ", one way")].into_iter().filter(|_| !many) {
+        for (place, &i) in flows.iter().enumerate().filter(|(_, i)| any(column(&record.flows[**i], key))) {
+            let f = &record.flows[i];
+            let name = format!("{}{what}", f.name);
+            curves.push(canvas.line(name, column(f, key), 1.0).tone(TONES[place % TONES.len()]));
+        }
+    }
+    let one_way = |i: &usize| any(column(&record.flows[*i], "delay_ms"));
+    let title = match (flows.iter().all(one_way), flows.iter().any(one_way)) {
+        _ if many => "Round-trip time",
+        (true, _) => "One-way delay of datagrams",
+        (false, true) => "Round-trip time, and one-way delay of datagrams",
+        (false, false) => "Round-trip time",
+    };
+    let mut plot = canvas.plot(
+        title.into(),
+        format!("Mean of the samples of each interval of {}, over time.", canvas.every),
+        Axis::linear(format!("ms, mean of {}", canvas.every)),
+        curves,
+    );
+    plot.note = many.then(|| crowd_note(canvas));
+    (!plot.curves.is_empty()).then_some(plot)
+}
+
+/// The congestion window beside what bounds it.
+fn windows(canvas: &Canvas<'_>, f: &Series) -> Option<Plot> {
+    let cwnd = column(f, "cwnd_bytes");
+    let in_flight = column(f, "in_flight_bytes");
+    if !any(cwnd) {
+        return None;
+    }
+    let highest = most(cwnd.iter().chain(in_flight).copied());
+    let unit = byte_unit(highest);
+    let mut curves = vec![
+        // usually the same line: dashes on top let both be seen
+        canvas.line("in flight", in_flight, unit.size).tone(Tone::Vermilion).dash(Dash::Solid),
+        canvas.line("congestion window", cwnd, unit.size).tone(Tone::Blue).dash(Dash::Long),
+    ];
+    let mut beyond = Vec::new();
+    let bounds = [
+        ("ssthresh_bytes", "slow-start threshold", Tone::Green, Dash::Dots),
+        ("receive_window_bytes", "receive window", Tone::Purple, Dash::Mixed),
+    ];
+    for (key, name, tone, dash) in bounds {
+        let values = column(f, key);
+        // a bound far above everything would flatten the rest
+        let shown: Vec<f64> =
+            values.iter().map(|v| if *v <= 3.0 * highest { *v } else { f64::NAN }).collect();
+        if any(&shown) {
+            curves.push(canvas.line(name, &shown, unit.size).tone(tone).dash(dash));
+        } else if any(values) {
+            let from = values.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+            beyond.push(format!("{name} {:.1} {} or more, not drawn", from / unit.size, unit.name));
+        }
+    }
+    let mut plot = canvas.plot(
+        "Congestion window".into(),
+        "Congestion window, bytes in flight, slow-start threshold and the peer's receive window over time."
+            .into(),
+        Axis::linear(unit.name),
+        curves,
+    );
+    plot.note = (!beyond.is_empty()).then(|| format!("{}.", beyond.join("; ")));
+    Some(plot)
+}
+
+/// Most points of a time-sequence picture: more of them merge into a line.
+const MOST_POINTS: usize = 3000;
+
+/// The part of a long plot that is worth looking at: from a little before the first loss.
+fn telling_part(points: &[SequencePoint]) -> &[SequencePoint] {
+    if points.len() <= MOST_POINTS {
+        return points;
+    }
+    let lost = |p: &SequencePoint| matches!(p.kind, SequenceKind::Dropped | SequenceKind::Resent);
+    let from = points.iter().position(lost).unwrap_or(0).saturating_sub(MOST_POINTS / 4);
+    let from = from.min(points.len() - MOST_POINTS);
+    &points[from..from + MOST_POINTS]
+}
+
+fn sequence(canvas: &Canvas<'_>, s: &Sequence, f: &Series) -> Plot {
+    let part = telling_part(&s.points);
+    let whole = part.len() == s.points.len() && s.omitted == 0;
+    let shown = || part.iter().filter(|p| p.kind != SequenceKind::WindowEdge).map(|p| p.offset as f64);
+    let (low, high) = (if whole { 0.0 } else { shown().fold(f64::INFINITY, f64::min) }, most(shown()));
+    let unit = byte_unit(high);
+    let (from, to) = (part.first().map_or(0.0, |p| p.time_s), part.last().map_or(0.0, |p| p.time_s));
+    let time = if whole { time_unit(canvas.end_s) } else { time_unit(to) };
+    let places = |kind| {
+        let of = part.iter().filter(move |p| p.kind == kind);
+        of.map(move |p| (p.time_s / time.size, p.offset as f64 / unit.size))
+    };
+    let set = |name: &str, style, kind| Curve::through(name, style, places(kind));
+    let mut curves = vec![
+        set("acknowledged", Style::Line, SequenceKind::Acknowledged).tone(Tone::Green).dash(Dash::Solid),
+        set("window's edge", Style::Line, SequenceKind::WindowEdge).tone(Tone::Purple).dash(Dash::Short),
+        set("sent", Style::Points, SequenceKind::Sent).tone(Tone::Blue).marker(Marker::Speck),
+        set("resent", Style::Points, SequenceKind::Resent).tone(Tone::Vermilion).marker(Marker::Ring),
+        set("dropped", Style::Points, SequenceKind::Dropped).tone(Tone::Ink).marker(Marker::Cross),
+    ];
+    curves.retain(|c| !c.points.is_empty());
+    let room = 0.05 * (high - low).max(1.0);
+    let y = Axis::linear(format!("position in the stream, {}", unit.name));
+    let y = y.within(((low - room) / unit.size).max(0.0), (high + room) / unit.size);
+    let description =
+        "Position in the stream of each segment sent, resent, dropped and acknowledged, over time.";
+    let title = format!("Time and sequence of {}", f.name);
+    let mut plot = canvas.plot(title, description.into(), y, curves);
+    if !whole {
+        plot.x = Axis::linear(format!("time, {}", time.name)).within(from / time.size, to / time.size);
+        plot.note = Some("A part of the run: from shortly before the first loss, if there is one.".into());
+    }
+    plot
+}
+
+fn link(canvas: &Canvas<'_>, l: &Series) -> Vec<Plot> {
+    let of = |key| column(l, key);
+    let mut plots = Vec::new();
+    let mut add = |title: &str, description: &str, y: Axis, curves: Vec<Curve>| {
+        plots.push(canvas.plot(title.into(), format!("{description}, over time."), y, curves));
+    };
+    let every = &canvas.every;
+    let unit: Unit = rate_unit(most(of("rate_bps").iter().chain(of("throughput_bps")).copied()));
+    add(
+        "Throughput and rate",
+        "What the link carried, and what it can carry",
+        Axis::linear(format!("{}, mean of {every}", unit.name)),
+        vec![
+            canvas.steps("rate", of("rate_bps"), unit.size).tone(Tone::Grey).dash(Dash::Long),
+            canvas.steps("throughput", of("throughput_bps"), unit.size).tone(Tone::Blue).dash(Dash::Solid),
+        ],
+    );
+    if any(of("queue_peak_packets")) {
+        add(
+            "Queue",
+            "Packets waiting, mean and most in each interval",
+            Axis::linear("packets waiting"),
+            vec![
+                canvas
+                    .steps(format!("most in {every}"), of("queue_peak_packets"), 1.0)
+                    .tone(Tone::Vermilion)
+                    .dash(Dash::Solid),
+                canvas
+                    .steps(format!("mean of {every}"), of("queue_packets"), 1.0)
+                    .tone(Tone::Blue)
+                    .dash(Dash::Solid),
+            ],
+        );
+    }
+    let drops: Vec<Curve> = [
+        ("dropped_at_queue", "queue full", Tone::Vermilion, Marker::Square),
+        ("lost", "lost on the link", Tone::Ink, Marker::Cross),
+    ]
+    .into_iter()
+    .filter(|(key, ..)| any(of(key)))
+    .map(|(key, name, tone, marker)| {
+        let shown: Vec<f64> = of(key).iter().map(|v| if *v > 0.0 { *v } else { f64::NAN }).collect();
+        let mut curve = canvas.line(name, &shown, 1.0).tone(tone).marker(marker);
+        curve.style = Style::Points;
+        curve
+    })
+    .collect();
+    if !drops.is_empty() {
+        add("Drops", "Packets dropped in each interval", Axis::linear(format!("packets in {every}")), drops);
+    }
+    plots.extend(channel(canvas, l));
+    plots
+}
+
+/// What of the channel changes.
+fn channel(canvas: &Canvas<'_>, l: &Series) -> Vec<Plot> {
+    let rows = [
+        ("one_way_ms", "One-way delay", "ms", false),
+        ("fade_db", "Fade", "dB", false),
+        ("ber", "Bit error rate", "bit error rate", true),
+        ("packet_error_share", "Packets lost on the link", "share of the packets", false),
+    ];
+    let mut plots = Vec::new();
+    for (key, title, label, log) in rows {
+        let values = column(l, key);
+        if !varies(values) {
+            continue;
+        }
+        let axis = if log { Axis::log(label) } else { Axis::linear(label) };
+        let shown: Vec<f64> =
+            values.iter().map(|v| if log && *v < LEAST_BER { f64::NAN } else { *v }).collect();
+        if !any(&shown) {
+            continue;
+        }
+        let curve = canvas.steps("", &shown, 1.0).tone(Tone::Blue).dash(Dash::Solid);
+        let mut plot = canvas.plot(
+            title.into(),
+            format!("{title} of the link {}, over time.", l.name),
+            axis,
+            vec![curve],
+        );
+        if log && values.iter().any(|v| *v < LEAST_BER) {
+            plot.note = Some("Gaps: less than 10⁻¹².".into());
+        }
+        plots.push(plot);
+    }
+    plots
+}

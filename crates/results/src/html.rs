@@ -1,0 +1,252 @@
+//! `report.html`: one file, no scripts, nothing fetched.
+
+use crate::{Outcome, figures, instruments, tables};
+use bentpipe_plot::{Mode, Plot, STYLE};
+use bentpipe_sim::report::{FlowReport, LinkReport, Report};
+use core::fmt::Write as _;
+
+/// Rows of a table before the rest is left to the CSV file.
+const MOST_ROWS: usize = 50;
+
+const PAGE: &str = "\
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1rem;max-width:1280px;background:var(--plot-paper);color:var(--plot-ink);\
+font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
+h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--plot-grid)}
+a{color:var(--plot-1)}
+.words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:0}
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,440px),1fr));gap:1.25rem;align-items:start}
+.plots svg{display:block}
+.table{overflow-x:auto}
+table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--plot-grid);white-space:nowrap}
+th{vertical-align:bottom;font-weight:600;white-space:normal}
+th:first-child,td:first-child{text-align:left}
+.small{font-size:.875rem;color:var(--plot-grey)}
+pre.code{overflow-x:auto;padding:.75rem;border:1px solid var(--plot-grid);font-size:.8125rem;line-height:1.4}
+summary{cursor:pointer;padding:.4rem 0}
+@media print{body{max-width:none;font-size:11pt}.plots{grid-template-columns:1fr 1fr}svg,tr{break-inside:avoid}\
+pre.code{white-space:pre-wrap}}
+";
+
+/// The page; `files` are its neighbours in the folder.
+pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
+    let report = outcome.report;
+    let title = escape(&report.scenario);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE}</style>\n</head>\n\
+         <body>\n<main>\n<h1>{title}</h1>\n"
+    );
+    let words = report.to_text();
+    let words = words.strip_prefix(report.scenario.as_str()).unwrap_or(&words).trim();
+    let _ = write!(out, "<section>\n<pre class=\"words\">{}</pre>\n</section>\n", escape(words));
+    for group in figures::all(report, outcome.record) {
+        section(&mut out, &group.heading, &group.plots);
+    }
+    for i in &report.instruments {
+        section(
+            &mut out,
+            &format!("Instrument {}: {}", i.name, i.kind.replace('-', " ")),
+            &instruments::plots(i),
+        );
+    }
+    section(&mut out, "Goodput against bit error rate", &scatter(report));
+    flow_table(&mut out, &report.flows);
+    application_tables(&mut out, report);
+    link_table(&mut out, report);
+    manifest(&mut out, outcome, files);
+    out.push_str("</main>\n</body>\n</html>\n");
+    out
+}
+
+/// Every set of bins against every side channel.
+fn scatter(report: &Report) -> Vec<Plot> {
+    let of = |kind: &'static str| report.instruments.iter().filter(move |i| i.kind == kind);
+    of("bins").flat_map(|b| of("side-channel").filter_map(move |c| instruments::against(b, c))).collect()
+}
+
+fn section(out: &mut String, heading: &str, plots: &[Plot]) {
+    if plots.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<section>\n<h2>{}</h2>\n<div class=\"plots\">\n", escape(heading));
+    for plot in plots {
+        out.push_str(&plot.to_svg(Mode::Inline));
+    }
+    out.push_str("</div>\n</section>\n");
+}
+
+fn table(out: &mut String, heading: &str, head: &[&str], rows: &[Vec<String>], rest: &str) {
+    let _ = write!(
+        out,
+        "<section>\n<h2>{heading}</h2>\n<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{heading}\">\n<table>\n<thead><tr>"
+    );
+    for cell in head {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows.iter().take(MOST_ROWS) {
+        out.push_str("<tr>");
+        for cell in row {
+            let _ = write!(out, "<td>{}</td>", escape(cell));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n</table>\n</div>\n");
+    if rows.len() > MOST_ROWS {
+        let _ = writeln!(
+            out,
+            "<p class=\"small\">The first {MOST_ROWS} of {}; all are in <a href=\"{rest}\">{rest}</a>.</p>",
+            rows.len()
+        );
+    }
+    out.push_str("</section>\n");
+}
+
+fn flow_table(out: &mut String, flows: &[FlowReport]) {
+    let dash = || "–".to_owned();
+    let fixed = |v: Option<f64>, digits: usize| v.map_or_else(dash, |v| format!("{v:.digits$}"));
+    let row = |f: &FlowReport| {
+        let main = f.limited_by.shares().into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|m| m.1 > 0.0);
+        vec![
+            f.name.clone(),
+            f.tcp.unwrap_or("UDP").to_owned(),
+            format!("{:.1}", f.goodput_bps / 1e3),
+            fixed(f.finished_s, 3),
+            f.segments_sent.to_string(),
+            f.retransmits.to_string(),
+            f.timeouts.to_string(),
+            fixed(f.rtt_ms.min, 1),
+            fixed(f.rtt_ms.p50, 1),
+            fixed(f.rtt_ms.p99, 1),
+            main.map_or_else(dash, |(key, share)| {
+                format!("{} {:.0} %", key.replace('_', " "), 100.0 * share)
+            }),
+        ]
+    };
+    let head = [
+        "flow",
+        "TCP",
+        "goodput, kbit/s",
+        "finished, s",
+        "segments",
+        "resent",
+        "timeouts",
+        "RTT least, ms",
+        "RTT median, ms",
+        "RTT 99 %, ms",
+        "limited most by",
+    ];
+    table(out, "Flows", &head, &flows.iter().map(row).collect::<Vec<_>>(), "flows.csv");
+}
+
+/// What requests, typing and datagrams measured.
+fn application_tables(out: &mut String, report: &Report) {
+    for (columns, rows) in tables::by_application(report) {
+        let heading = match columns.first() {
+            Some(&"requests_completed") => "Requests",
+            Some(&"writes") => "Typing",
+            _ => "Datagrams",
+        };
+        let words = |key: &str| match key.strip_suffix("_ms") {
+            Some(time) => format!("{}, ms", named(time)),
+            None => named(key),
+        };
+        let head: Vec<String> =
+            core::iter::once("flow".to_owned()).chain(columns.iter().map(|key| words(key))).collect();
+        let head: Vec<&str> = head.iter().map(String::as_str).collect();
+        let rows: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| {
+                row.iter().enumerate().map(|(i, c)| if i == 0 { c.clone() } else { rounded(c) }).collect()
+            })
+            .collect();
+        table(out, heading, &head, &rows, "flows.csv");
+    }
+}
+
+/// Times to a tenth of a millisecond; a dash where there is none.
+fn rounded(cell: &str) -> String {
+    match cell.parse::<f64>() {
+        Ok(v) if cell.contains('.') => format!("{v:.1}"),
+        _ if cell.is_empty() => "–".to_owned(),
+        _ => cell.to_owned(),
+    }
+}
+
+/// The name of a column in words, in those of the other tables.
+fn named(key: &str) -> String {
+    let words = [
+        ("_min", " least"),
+        ("_p50", " median"),
+        ("_p99", " 99 %"),
+        ("_", " "),
+        ("ack ", "acknowledged after "),
+    ];
+    words.iter().fold(key.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+fn link_table(out: &mut String, report: &Report) {
+    let causes = tables::causes(report);
+    let row = |l: &LinkReport| {
+        let mut cells = vec![
+            l.name.clone(),
+            format!("{:.1}", 100.0 * l.utilisation),
+            l.packets.to_string(),
+            format!("{:.2}", l.queue_packets.mean),
+            l.queue_packets.peak.to_string(),
+        ];
+        cells.extend(causes.iter().map(|c| l.drops.get(*c).map_or_else(|| "0".into(), ToString::to_string)));
+        cells
+    };
+    let mut head: Vec<String> =
+        ["link", "utilisation, %", "packets", "queue, mean packets", "queue, most packets"]
+            .map(String::from)
+            .to_vec();
+    head.extend(causes.iter().map(|c| format!("dropped: {}", c.replace('_', " "))));
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    table(out, "Links", &head, &report.links.iter().map(row).collect::<Vec<_>>(), "links.csv");
+}
+
+fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
+    let report = outcome.report;
+    let mut rows = vec![
+        vec!["bentpipe".to_owned(), report.version.to_owned()],
+        vec!["seed".to_owned(), report.seed.to_string()],
+        vec!["simulated".to_owned(), format!("{} s", tables::number(report.simulated_s))],
+    ];
+    let shown = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    rows.extend(report.parameters.iter().map(|(k, v)| vec![format!("parameter {k}"), shown(v)]));
+    table(out, "How this was made", &["what", "value"], &rows, "manifest.json");
+    out.push_str("<p>Files beside this page: ");
+    for (i, file) in files.iter().enumerate() {
+        let name = escape(file);
+        let _ = write!(out, "{}<a href=\"{name}\">{name}</a>", if i == 0 { "" } else { ", " });
+    }
+    out.push_str(".</p>\n");
+    for c in outcome.captures.iter().filter(|c| c.missing > 0) {
+        let _ = writeln!(
+            out,
+            "<p>The capture of {} reached its limit: {} packets are in it, {} later ones are not.</p>",
+            escape(&c.link),
+            c.packets,
+            c.missing
+        );
+    }
+    let _ = write!(
+        out,
+        "<details>\n<summary>The resolved scenario; it is a scenario file itself</summary>\n<pre class=\"code\">{}</pre>\n</details>\n",
+        escape(&bentpipe_scenario::to_toml(outcome.scenario))
+    );
+}
+
+/// Text as content of an element or attribute.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}

@@ -1,0 +1,138 @@
+//! Pictures of what the instruments saw.
+
+use crate::series::{LEAST_BER, any, most, rate_unit, time_axis, time_unit, varies};
+use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+use bentpipe_sim::report::InstrumentReport;
+
+/// An instrument's column; empty when it has none of that name.
+fn column(i: &InstrumentReport, key: &str) -> Vec<f64> {
+    let Some(place) = i.columns.iter().position(|c| *c == key) else { return Vec::new() };
+    i.rows.iter().map(|r| r.get(place).copied().unwrap_or(f64::NAN)).collect()
+}
+
+/// The pictures of one instrument.
+pub(crate) fn plots(i: &InstrumentReport) -> Vec<Plot> {
+    match i.kind {
+        "side-channel" => side_channel(i),
+        "counters" => counters(i),
+        "bins" => bins(i),
+        _ => Vec::new(),
+    }
+}
+
+fn curve(i: &InstrumentReport, key: &str, name: &str, unit: f64, style: Style) -> Curve {
+    let time = column(i, "time_s");
+    let end = most(time.iter().copied());
+    let by = time_unit(end).size;
+    let points = time.iter().zip(column(i, key)).map(|(t, v)| Point::new(t / by, v / unit));
+    let curve = Curve::new(name, style, points.collect());
+    let (tone, dash) =
+        if style == Style::Steps { (Tone::Blue, Dash::Solid) } else { (Tone::Vermilion, Dash::Long) };
+    curve.tone(tone).dash(dash).marker(Marker::Dot)
+}
+
+fn over_time(i: &InstrumentReport, title: &str, y: Axis, curves: Vec<Curve>) -> Plot {
+    let end = most(column(i, "time_s"));
+    Plot {
+        title: title.to_owned(),
+        description: format!("{title}, over time, as seen by the instrument {}.", i.name),
+        x: time_axis(end),
+        y,
+        curves,
+        ..Plot::default()
+    }
+}
+
+fn side_channel(i: &InstrumentReport) -> Vec<Plot> {
+    let mut plots = Vec::new();
+    if any(&column(i, "link_ber")) || any(&column(i, "measured_ber")) {
+        let mut link = curve(i, "link_ber", "of the link", 1.0, Style::Steps);
+        link.points.iter_mut().filter(|p| p.y < LEAST_BER).for_each(|p| p.y = f64::NAN);
+        let measured = curve(i, "measured_ber", "measured", 1.0, Style::Points);
+        let mut plot = over_time(i, "Bit error rate", Axis::log("bit error rate"), vec![link, measured]);
+        if column(i, "measured_ber").contains(&0.0) {
+            plot.note = Some("Not drawn: less than 10⁻¹², and intervals without a wrong bit.".into());
+        }
+        plots.push(plot);
+    }
+    if varies(&column(i, "fade_db")) {
+        plots.push(over_time(
+            i,
+            "Fade",
+            Axis::linear("dB"),
+            vec![curve(i, "fade_db", "", 1.0, Style::Steps)],
+        ));
+    }
+    if any(&column(i, "errored_seconds")) {
+        let seconds = curve(i, "errored_seconds", "", 1.0, Style::Steps);
+        plots.push(over_time(i, "Errored seconds", Axis::linear("seconds in each interval"), vec![seconds]));
+    }
+    plots
+}
+
+fn counters(i: &InstrumentReport) -> Vec<Plot> {
+    let sent = vec![curve(i, "packets", "", 1.0, Style::Steps)];
+    let mut plots = vec![over_time(i, "Packets carried", Axis::linear("packets in each interval"), sent)];
+    let faults: Vec<Curve> = [
+        ("packets_in_error", "in error", Tone::Ink, Marker::Cross),
+        ("packets_dropped", "dropped", Tone::Vermilion, Marker::Square),
+    ]
+    .into_iter()
+    .filter(|(key, ..)| any(&column(i, key)))
+    .map(|(key, name, tone, marker)| {
+        let mut curve = curve(i, key, name, 1.0, Style::Points).tone(tone).marker(marker);
+        curve.points.retain(|p| p.y > 0.0);
+        curve
+    })
+    .collect();
+    if !faults.is_empty() {
+        plots.push(over_time(
+            i,
+            "Packets in error or dropped",
+            Axis::linear("packets in each interval"),
+            faults,
+        ));
+    }
+    plots
+}
+
+fn bins(i: &InstrumentReport) -> Vec<Plot> {
+    let goodput = column(i, "goodput_bytes_per_s");
+    let unit = rate_unit(8.0 * most(goodput.iter().copied()));
+    let curve_of = curve(i, "goodput_bytes_per_s", "", unit.size / 8.0, Style::Steps);
+    let mut plots = vec![over_time(i, "Goodput", Axis::linear(unit.name), vec![curve_of])];
+    if any(&column(i, "packet_error_share")) {
+        let share = curve(i, "packet_error_share", "", 1.0, Style::Steps);
+        plots.push(over_time(i, "Packets in error", Axis::linear("share of the packets"), vec![share]));
+    }
+    plots
+}
+
+/// Goodput of the bins against the mean bit error rate of a side channel in the same time.
+pub(crate) fn against(bins: &InstrumentReport, channel: &InstrumentReport) -> Option<Plot> {
+    let (ends, goodput) = (column(bins, "time_s"), column(bins, "goodput_bytes_per_s"));
+    let (times, ber) = (column(channel, "time_s"), column(channel, "link_ber"));
+    let unit = rate_unit(8.0 * most(goodput.iter().copied()));
+    let mut from = 0.0;
+    let mut points = Vec::new();
+    for (end, goodput) in ends.iter().zip(&goodput) {
+        let within =
+            times.iter().zip(&ber).filter(|(t, b)| **t > from + 1e-9 && **t <= end + 1e-9 && b.is_finite());
+        let (n, sum) = within.fold((0.0, 0.0), |(n, sum), (_, b)| (n + 1.0, sum + b));
+        let mean = if n > 0.0 { sum / n } else { f64::NAN };
+        points.push(Point::new(mean, 8.0 * goodput / unit.size));
+        from = *end;
+    }
+    let left_out = points.iter().filter(|p| p.x < LEAST_BER).count();
+    points.retain(|p| p.x >= LEAST_BER && p.y.is_finite());
+    let drawn = points.len();
+    (drawn > 1).then(|| Plot {
+        title: format!("Goodput against bit error rate: {} and {}", bins.name, channel.name),
+        description: "One point for each bin: goodput over the mean bit error rate of the same time.".into(),
+        x: Axis::log("mean bit error rate in the bin"),
+        y: Axis::linear(format!("goodput, {}", unit.name)),
+        curves: vec![Curve::new("", Style::Points, points).tone(Tone::Blue).marker(Marker::Dot)],
+        note: (left_out > 0).then(|| format!("Not drawn: {left_out} bins with less than 10⁻¹².")),
+        ..Plot::default()
+    })
+}

@@ -1,0 +1,103 @@
+//! Results as a folder: a page with pictures, tables for other programs, captures of packets, and what made them.
+
+mod capture;
+mod error;
+mod figures;
+mod file;
+mod html;
+mod instruments;
+mod manifest;
+mod packet;
+mod pcapng;
+mod series;
+mod tables;
+
+pub use capture::{CaptureSink, Captured};
+pub use error::Error;
+
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::run::SharedSink;
+use bentpipe_sim::{Observe, Record, Report, run_recorded};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Flows that are followed for time-sequence pictures.
+const SEQUENCES: usize = 4;
+
+/// What a run gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// What was run.
+    pub scenario: &'a Scenario,
+    /// How it came out.
+    pub report: &'a Report,
+    /// How it went.
+    pub record: &'a Record,
+    /// Captures that were written.
+    pub captures: &'a [Captured],
+}
+
+/// Runs `scenario` and writes everything into `dir`. Gives the report and the files, the page first.
+///
+/// # Errors
+/// When a file cannot be written. Files that are there are whole.
+pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Error> {
+    file::make_folder(dir)?;
+    let watch = Observe { sequences: SEQUENCES, ..Observe::default() };
+    let mut sink = Ok(None);
+    let (report, record) = run_recorded(scenario, &watch, |net| {
+        if scenario.captures.is_empty() {
+            return None;
+        }
+        let made = CaptureSink::create(dir, scenario, &net.links).map(|s| Rc::new(RefCell::new(s)));
+        let shared = made.as_ref().ok().map(|s| Rc::clone(s) as SharedSink);
+        sink = made.map(Some);
+        shared
+    });
+    let captures = match sink? {
+        Some(sink) => sink.borrow_mut().finish()?,
+        None => Vec::new(),
+    };
+    let outcome = Outcome { scenario, report: &report, record: &record, captures: &captures };
+    let files = write(dir, &outcome)?;
+    Ok((report, files))
+}
+
+/// Writes all files but the captures, which are there already, into `dir`. Gives their paths, the page first, captures last.
+///
+/// # Errors
+/// When a file cannot be written. Files that are there are whole, files with other names are left alone.
+pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
+    file::make_folder(dir)?;
+    let report = outcome.report;
+    let mut texts = vec![
+        ("report.json".to_owned(), report.to_json() + "\n"),
+        ("series.csv".to_owned(), tables::series(outcome.record)),
+        ("flows.csv".to_owned(), tables::flows(report)),
+        ("links.csv".to_owned(), tables::links(report)),
+    ];
+    let mut taken: Vec<String> = Vec::new();
+    for instrument in &report.instruments {
+        let mut name = capture::safe(&instrument.name);
+        while taken.contains(&name) {
+            name.push('-');
+        }
+        texts.push((format!("instrument-{name}.csv"), tables::instrument(instrument)));
+        taken.push(name);
+    }
+    let mut names: Vec<String> = texts.iter().map(|(name, _)| name.clone()).collect();
+    let capture_name = |c: &Captured| c.path.file_name().map(|n| n.to_string_lossy().into_owned());
+    names.extend(outcome.captures.iter().filter_map(capture_name));
+    names.push("manifest.json".to_owned());
+    texts.insert(0, ("report.html".to_owned(), html::page(outcome, &names)));
+    names.insert(0, "report.html".to_owned());
+    // last, so that a folder with a manifest is complete
+    texts.push(("manifest.json".to_owned(), manifest::json(outcome, &names)));
+    let mut paths = Vec::with_capacity(texts.len() + outcome.captures.len());
+    for (name, text) in &texts {
+        paths.push(file::put(dir, name, text)?);
+    }
+    paths.extend(outcome.captures.iter().map(|c| c.path.clone()));
+    Ok(paths)
+}

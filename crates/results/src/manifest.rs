@@ -1,0 +1,32 @@
+//! `manifest.json`: what made these files, enough to make them again. Nothing in it depends on the machine or the wall clock.
+
+use crate::Outcome;
+use serde_json::json;
+
+pub(crate) fn json(outcome: &Outcome<'_>, files: &[String]) -> String {
+    let report = outcome.report;
+    let captures: Vec<_> = (outcome.captures.iter())
+        .map(|c| {
+            json!({
+                "link": c.link,
+                "file": c.path.file_name().map(|n| n.to_string_lossy().into_owned()),
+                "packets": c.packets,
+                "missing": c.missing,
+            })
+        })
+        .collect();
+    let manifest = json!({
+        "schema": 1,
+        "program": "bentpipe",
+        "version": report.version,
+        "scenario": report.scenario,
+        "seed": report.seed,
+        "simulated_s": report.simulated_s,
+        "parameters": report.parameters,
+        "interval_s": outcome.record.every.as_secs_f64(),
+        "files": files,
+        "captures": captures,
+        "resolved_scenario": bentpipe_scenario::to_toml(outcome.scenario),
+    });
+    format!("{manifest:#}\n")
+}

@@ -1,0 +1,181 @@
+//! Writes pcapng (draft-ietf-opsawg-pcapng-03): a section header, one interface for each place where packets are seen, a
+//! block for each packet with its time in nanoseconds, and at the end a block of statistics for each interface.
+//!
+//! Bytes are little-endian. The file never grows beyond its limit: recording ends with the first packet that would not
+//! fit beside the statistics, and these then say so.
+
+use std::io::{self, Write};
+
+/// Link type "raw IP": packets begin with the IP header.
+const RAW_IP: u16 = 101;
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const STATISTICS: u32 = 5;
+const PACKET: u32 = 6;
+
+const END_OF_OPTIONS: u16 = 0;
+const COMMENT: u16 = 1;
+const INTERFACE_NAME: u16 = 2;
+const TIME_RESOLUTION: u16 = 9;
+const SECTION_APPLICATION: u16 = 4;
+const RECEIVED: u16 = 4;
+const DROPPED_BY_INTERFACE: u16 = 5;
+
+/// Space kept for the statistics of one interface, comment included.
+const STATISTICS_ROOM: u64 = 256;
+
+/// One file in the making.
+#[derive(Debug)]
+pub(crate) struct Writer<W: Write> {
+    out: W,
+    snap: u32,
+    limit: u64,
+    written: u64,
+    interfaces: Vec<Counts>,
+    /// Time of the packet that did not fit any more.
+    ended: Option<u64>,
+    block: Vec<u8>,
+}
+
+/// Packets seen at one interface.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    seen: u64,
+    missing: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file whose packets keep their first `snap` bytes.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn new(out: W, interfaces: &[String], snap: u32, limit: u64) -> io::Result<Self> {
+        let counts = vec![Counts::default(); interfaces.len()];
+        let mut this =
+            Self { out, snap, limit, written: 0, interfaces: counts, ended: None, block: Vec::new() };
+        this.begin(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]); // byte-order magic, version 1.0
+        this.block.extend([0xff; 8]); // length of the section: not said
+        this.option(SECTION_APPLICATION, concat!("bentpipe ", env!("CARGO_PKG_VERSION")).as_bytes());
+        this.finish_block(SECTION)?;
+        for name in interfaces {
+            this.begin(&RAW_IP.to_le_bytes());
+            this.block.extend([0, 0]);
+            this.block.extend(snap.to_le_bytes());
+            this.option(INTERFACE_NAME, name.as_bytes());
+            this.option(TIME_RESOLUTION, &[9]);
+            this.finish_block(INTERFACE)?;
+        }
+        Ok(this)
+    }
+
+    /// Adds a packet seen at `interface`, `time` nanoseconds after the start.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn packet(
+        &mut self,
+        interface: usize,
+        time: u64,
+        bytes: &[u8],
+        comment: Option<&str>,
+    ) -> io::Result<()> {
+        let kept = &bytes[..bytes.len().min(self.snap as usize)];
+        // a block's own 12 bytes, 20 of the packet's header, options with their heads and end
+        let size = 32
+            + kept.len().next_multiple_of(4) as u64
+            + comment.map_or(0, |c| 8 + c.len().next_multiple_of(4) as u64);
+        let room = STATISTICS_ROOM * self.interfaces.len() as u64;
+        if self.ended.is_none() && self.written + size + room > self.limit {
+            self.ended = Some(time);
+        }
+        if let Some(counts) = self.interfaces.get_mut(interface) {
+            counts.seen += 1;
+            counts.missing += u64::from(self.ended.is_some());
+        }
+        if self.ended.is_some() {
+            return Ok(());
+        }
+        self.begin(&(interface as u32).to_le_bytes());
+        self.block.extend(((time >> 32) as u32).to_le_bytes());
+        self.block.extend((time as u32).to_le_bytes());
+        self.block.extend((kept.len() as u32).to_le_bytes());
+        self.block.extend((bytes.len() as u32).to_le_bytes());
+        self.padded(kept);
+        if let Some(comment) = comment {
+            self.option(COMMENT, comment.as_bytes());
+        }
+        self.finish_block(PACKET)
+    }
+
+    /// Ends the file at `time` and gives back what it was written to, and how many packets it lacks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn finish(mut self, time: u64) -> io::Result<(W, u64)> {
+        for interface in 0..self.interfaces.len() {
+            let counts = self.interfaces[interface];
+            self.begin(&(interface as u32).to_le_bytes());
+            self.block.extend(((time >> 32) as u32).to_le_bytes());
+            self.block.extend((time as u32).to_le_bytes());
+            if let Some(ended) = self.ended {
+                let text = format!(
+                    "recording ended {}.{:09} s after the start: the limit of {} bytes was reached",
+                    ended / 1_000_000_000,
+                    ended % 1_000_000_000,
+                    self.limit
+                );
+                self.option(COMMENT, text.as_bytes());
+            }
+            self.option(RECEIVED, &counts.seen.to_le_bytes());
+            self.option(DROPPED_BY_INTERFACE, &counts.missing.to_le_bytes());
+            self.finish_block(STATISTICS)?;
+        }
+        let missing = self.interfaces.iter().map(|c| c.missing).sum();
+        Ok((self.out, missing))
+    }
+
+    /// Packets in the file so far.
+    pub(crate) fn packets(&self) -> u64 {
+        self.interfaces.iter().map(|c| c.seen - c.missing).sum()
+    }
+
+    fn begin(&mut self, first: &[u8]) {
+        self.block.clear();
+        self.block.extend([0; 8]); // type and length come at the end
+        self.block.extend(first);
+    }
+
+    fn padded(&mut self, bytes: &[u8]) {
+        self.block.extend(bytes);
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let value = &value[..value.len().min(usize::from(u16::MAX))];
+        self.block.extend(code.to_le_bytes());
+        self.block.extend((value.len() as u16).to_le_bytes());
+        self.padded(value);
+    }
+
+    fn finish_block(&mut self, kind: u32) -> io::Result<()> {
+        let fixed = match kind {
+            PACKET => {
+                28 + (u32::from_le_bytes([self.block[20], self.block[21], self.block[22], self.block[23]])
+                    as usize)
+                    .next_multiple_of(4)
+            }
+            SECTION => 24,
+            INTERFACE => 16,
+            _ => 20,
+        };
+        if self.block.len() > fixed {
+            self.option(END_OF_OPTIONS, &[]);
+        }
+        let len = self.block.len() as u32 + 4;
+        self.block[..4].copy_from_slice(&kind.to_le_bytes());
+        self.block[4..8].copy_from_slice(&len.to_le_bytes());
+        self.block.extend(len.to_le_bytes());
+        self.written += u64::from(len);
+        self.out.write_all(&self.block)
+    }
+}

@@ -1,0 +1,196 @@
+//! Tables as CSV (RFC 4180, but with LF): one line of names with units, decimal points, empty where there is no value.
+//!
+//! Series are in long form, one row for each interval and flow or direction of a link: what R, pandas and DuckDB group by, and
+//! what a spreadsheet filters by.
+
+use bentpipe_sim::record::{Record, Series};
+use bentpipe_sim::report::{FlowReport, InstrumentReport, Quantiles, Report};
+use core::fmt::Write as _;
+
+/// A number as short as reading it back exactly allows; nothing when there is none.
+pub(crate) fn number(v: f64) -> String {
+    match v {
+        v if !v.is_finite() => String::new(),
+        v if v != 0.0 && !(1e-4..1e15).contains(&v.abs()) => format!("{v:e}"),
+        v => format!("{v}"),
+    }
+}
+
+/// A text as a cell.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn optional(v: Option<f64>) -> String {
+    v.map_or_else(String::new, number)
+}
+
+/// `series.csv`.
+pub(crate) fn series(record: &Record) -> String {
+    let keys =
+        |all: &[Series]| all.first().map(|s| s.columns.iter().map(|c| c.key).collect()).unwrap_or_default();
+    let (of_flows, of_links): (Vec<&str>, Vec<&str>) = (keys(&record.flows), keys(&record.links));
+    let mut out = String::from("time_s,kind,name");
+    for key in of_flows.iter().chain(&of_links) {
+        let _ = write!(out, ",{key}");
+    }
+    out.push('\n');
+    for (i, time) in record.time_s.iter().enumerate() {
+        let mut row = |kind: &str, series: &Series, before: usize, after: usize| {
+            let _ = write!(out, "{},{kind},{}", number(*time), quoted(&series.name));
+            out.extend(core::iter::repeat_n(',', before));
+            for column in &series.columns {
+                let _ = write!(out, ",{}", number(column.values.get(i).copied().unwrap_or(f64::NAN)));
+            }
+            out.extend(core::iter::repeat_n(',', after));
+            out.push('\n');
+        };
+        record.flows.iter().for_each(|s| row("flow", s, 0, of_links.len()));
+        record.links.iter().for_each(|s| row("link", s, of_flows.len(), 0));
+    }
+    out
+}
+
+/// `flows.csv`: the report's flows.
+pub(crate) fn flows(report: &Report) -> String {
+    let mut out = String::from(
+        "name,tcp,start_s,established_s,finished_s,goodput_bps,bytes_acked,segments_sent,retransmits,timeouts,\
+         rtt_min_ms,rtt_p50_ms,rtt_p99_ms",
+    );
+    let causes = bentpipe_sim::report::LimitedBy::default().shares().map(|(key, _)| key);
+    for key in causes {
+        let _ = write!(out, ",limited_by_{key}");
+    }
+    let apps = applications(report);
+    for key in apps.iter().flat_map(|app| app.0) {
+        let _ = write!(out, ",{key}");
+    }
+    out.push('\n');
+    for f in &report.flows {
+        let mut cells = vec![
+            quoted(&f.name),
+            f.tcp.unwrap_or("udp").to_owned(),
+            number(f.start_s),
+            optional(f.established_s),
+            optional(f.finished_s),
+            number(f.goodput_bps),
+        ];
+        cells.extend([f.bytes_acked, f.segments_sent, f.retransmits, f.timeouts].map(|n| n.to_string()));
+        cells.extend([f.rtt_ms.min, f.rtt_ms.p50, f.rtt_ms.p99].map(optional));
+        cells.extend(f.limited_by.shares().map(|(_, share)| number(share)));
+        for (keys, cells_of) in &apps {
+            cells.extend(cells_of(f).unwrap_or_else(|| vec![String::new(); keys.len()]));
+        }
+        out += &cells.join(",");
+        out.push('\n');
+    }
+    out
+}
+
+/// Columns that only flows of one kind have, and how such a flow fills them.
+type Application = (&'static [&'static str], fn(&FlowReport) -> Option<Vec<String>>);
+
+const APPLICATIONS: [Application; 3] = [
+    (&["requests_completed", "response_min_ms", "response_p50_ms", "response_p99_ms"], |f| {
+        f.requests.as_ref().map(|r| counted(&[r.completed], &spread(&r.response_ms)))
+    }),
+    (&["writes", "writes_acknowledged", "ack_min_ms", "ack_p50_ms", "ack_p99_ms"], |f| {
+        f.telnet.as_ref().map(|t| counted(&[t.writes, t.acknowledged], &spread(&t.ack_ms)))
+    }),
+    (
+        &[
+            "datagrams_sent",
+            "datagrams_received",
+            "datagrams_lost",
+            "datagrams_duplicate",
+            "datagrams_reordered",
+            "delay_mean_ms",
+            "delay_min_ms",
+            "delay_p50_ms",
+            "delay_p99_ms",
+        ],
+        |f| {
+            let u = f.udp.as_ref()?;
+            let counts = [u.sent, u.received, u.lost, u.duplicates, u.reordered];
+            let [min, p50, p99] = spread(&u.delay_ms.quantiles);
+            Some(counted(&counts, &[u.delay_ms.mean, min, p50, p99]))
+        },
+    ),
+];
+
+/// The kinds that are there.
+fn applications(report: &Report) -> Vec<Application> {
+    let there = |app: &Application| report.flows.iter().any(|f| app.1(f).is_some());
+    APPLICATIONS.into_iter().filter(there).collect()
+}
+
+fn counted(counts: &[u64], times_ms: &[Option<f64>]) -> Vec<String> {
+    counts.iter().map(ToString::to_string).chain(times_ms.iter().copied().map(optional)).collect()
+}
+
+const fn spread(times: &Quantiles) -> [Option<f64>; 3] {
+    [times.min, times.p50, times.p99]
+}
+
+/// Of each kind of application that is there: its columns, and a row for each of its flows.
+pub(crate) fn by_application(report: &Report) -> Vec<(&'static [&'static str], Vec<Vec<String>>)> {
+    let row =
+        |app: Application| move |f: &FlowReport| app.1(f).map(|cells| [vec![f.name.clone()], cells].concat());
+    applications(report)
+        .into_iter()
+        .map(|app| (app.0, report.flows.iter().filter_map(row(app)).collect()))
+        .collect()
+}
+
+/// `links.csv`: the report's directions of links, with a column for each cause of drops that any of them has.
+pub(crate) fn links(report: &Report) -> String {
+    let causes = causes(report);
+    let mut out = String::from("name,utilisation,packets,queue_mean_packets,queue_peak_packets");
+    for cause in &causes {
+        let _ = write!(out, ",dropped_{cause}");
+    }
+    out.push('\n');
+    for l in &report.links {
+        let q = l.queue_packets;
+        let _ = write!(
+            out,
+            "{},{},{},{},{}",
+            quoted(&l.name),
+            number(l.utilisation),
+            l.packets,
+            number(q.mean),
+            q.peak
+        );
+        for cause in &causes {
+            let _ = write!(out, ",{}", l.drops.get(*cause).and_then(serde_json::Value::as_u64).unwrap_or(0));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Causes of drops that any link has, in the order in which they are met.
+pub(crate) fn causes(report: &Report) -> Vec<&str> {
+    let mut causes: Vec<&str> = Vec::new();
+    for key in report.links.iter().flat_map(|l| l.drops.keys()) {
+        if !causes.contains(&key.as_str()) {
+            causes.push(key);
+        }
+    }
+    causes
+}
+
+/// The table of an instrument.
+pub(crate) fn instrument(instrument: &InstrumentReport) -> String {
+    let mut out = instrument.columns.join(",");
+    out.push('\n');
+    for row in &instrument.rows {
+        out += &row.iter().map(|v| number(*v)).collect::<Vec<_>>().join(",");
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,172 @@
+//! Captures: packets are real, their counts are those of the report, and other programs agree.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
+
+mod reader;
+
+use bentpipe_scenario::{Scenario, Source};
+use bentpipe_sim::Report;
+use reader::{File, read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const SCENARIO: &str = r#"
+schema = 1
+title = "captured"
+duration = "60 s"
+
+[dumbbell]
+pairs = 2
+rtt = "300 ms"
+rate = "2 Mbit/s"
+buffer = "8 packets"
+loss = 0.008
+access = { rate = "10 Mbit/s", delay = "1 ms", buffer = "1000 packets" }
+
+[host]
+tcp = "sack"
+segment = "1000 B"
+window = "300 segments"
+timestamps = true
+
+[[flows]]
+name = "tcp"
+from = "src1"
+to = "dst1"
+app = { transfer = "3 MB" }
+
+[[flows]]
+name = "datagrams"
+from = "src2"
+to = "dst2"
+app = { udp = { rate = "100 kbit/s", size = "200 B" } }
+"#;
+
+fn scenario(captures: &str) -> Scenario {
+    let source =
+        Source::from_bytes("test.toml".to_owned(), format!("{SCENARIO}{captures}").as_bytes()).unwrap();
+    bentpipe_scenario::load(&source, &[], None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A folder of its own for each test, empty at first.
+fn folder(test: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&dir);
+    dir
+}
+
+fn run(test: &str, captures: &str) -> (PathBuf, Report) {
+    let dir = folder(test);
+    let (report, _) = bentpipe_results::run(&dir, &scenario(captures)).unwrap();
+    (dir, report)
+}
+
+fn file(dir: &Path, name: &str) -> File {
+    read(&std::fs::read(dir.join(name)).unwrap())
+}
+
+/// The output of a program, or none after a line that says why.
+fn output(test: &str, program: &str, arguments: &[&str], file: &Path) -> Option<Output> {
+    match Command::new(program).args(arguments).arg(file).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            println!("SKIPPED {test}: cannot run {program}: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_capture_holds_every_packet_and_the_cause_of_each_drop() {
+    let (dir, report) = run("every_packet", "[[captures]]\nlink = \"bottleneck\"\n");
+    let file = file(&dir, "bottleneck.pcapng");
+    assert_eq!(file.interfaces, ["bottleneck in", "bottleneck out", "bottleneck dropped"]);
+    let link = report.links.iter().find(|l| l.name == "bottleneck").unwrap();
+    for cause in ["queue_full", "packet_loss"] {
+        let dropped = file.packets.iter().filter(|p| p.comment.as_deref() == Some(cause)).count() as u64;
+        assert_eq!(Some(dropped), link.drops[cause].as_u64(), "{cause}");
+        assert!(dropped > 0, "the scenario has no {cause}");
+    }
+    assert!(file.packets.iter().all(|p| (p.interface == 2) == p.comment.is_some()));
+    let at = |i: usize| file.packets.iter().filter(move |p| p.interface == i).count() as u64;
+    assert_eq!(file.statistics.iter().map(|s| s.0).collect::<Vec<_>>(), [at(0), at(1), at(2)]);
+    assert!(file.statistics.iter().all(|s| s.1 == 0 && s.2.is_none()));
+    for p in &file.packets {
+        assert_eq!(p.original, p.bytes.len());
+        if p.bytes[9] == bentpipe_wire::TCP {
+            let segment = bentpipe_wire::parse(&p.bytes).unwrap();
+            assert!(segment.tcp.timestamps.is_some());
+            // data begins after the SYN; the payload's first byte says where in the stream it lies
+            if let Some(first) = segment.payload.first() {
+                let next = segment.payload.get(1).copied();
+                assert_eq!(next, Some((first + 1) % 251));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_capture_keeps_to_its_times_its_length_and_its_limit() {
+    let table = "[[captures]]\nlink = \"bottleneck\"\nfrom = \"2 s\"\nto = \"50 s\"\nsnap = \"96 B\"\nlimit = \"20 KiB\"\n";
+    let (dir, _) = run("limits", table);
+    let bytes = std::fs::read(dir.join("bottleneck.pcapng")).unwrap();
+    assert!(bytes.len() <= 20 * 1024 && bytes.len() > 19 * 1024 - 256, "{} bytes", bytes.len());
+    let file = read(&bytes);
+    assert!(file.packets.iter().all(|p| (2_000_000_000..50_000_000_000).contains(&p.time)));
+    assert!(file.packets.iter().all(|p| p.bytes.len() == p.original.min(96)));
+    assert!(file.packets.iter().any(|p| p.original > 1000));
+    let missing: u64 = file.statistics.iter().map(|s| s.1).sum();
+    assert!(missing > 100, "{missing}");
+    for (_, _, comment) in &file.statistics {
+        let comment = comment.as_deref().unwrap();
+        assert!(
+            comment.starts_with("recording ended ")
+                && comment.ends_with("the limit of 20480 bytes was reached")
+        );
+    }
+}
+
+#[test]
+fn tshark_finds_nothing_malformed_and_no_bad_checksum() {
+    let test = "tshark_finds_nothing_malformed_and_no_bad_checksum";
+    let (dir, _) =
+        run("tshark", "[[captures]]\nlink = \"bottleneck\"\n[[captures]]\nlink = \"bottleneck-return\"\n");
+    let checks =
+        ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"];
+    let bad =
+        "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0";
+    let good = "ip.checksum.status == 1 && (tcp.checksum.status == 1 || udp.checksum.status == 1)";
+    for name in ["bottleneck.pcapng", "bottleneck-return.pcapng"] {
+        let path = dir.join(name);
+        let mut counts = Vec::new();
+        for filter in [bad, good] {
+            let mut arguments = checks.to_vec();
+            arguments.extend(["-Y", filter, "-T", "fields", "-e", "frame.number", "-r"]);
+            let Some(output) = output(test, "tshark", &arguments, &path) else { return };
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            counts.push(String::from_utf8_lossy(&output.stdout).lines().count());
+        }
+        assert_eq!(counts, [0, file(&dir, name).packets.len()], "{name}");
+    }
+}
+
+#[test]
+fn tcptrace_counts_our_retransmissions() {
+    let test = "tcptrace_counts_our_retransmissions";
+    let (dir, report) = run("tcptrace", "[[captures]]\nlink = \"src1-access\"\n");
+    // one place only: what goes into the sender's access link; and the older format that tcptrace knows
+    let path = dir.join("in.pcap");
+    let to = path.to_string_lossy().into_owned();
+    let arguments = ["-Y", "frame.interface_id == 0", "-F", "pcap", "-w", &to, "-r"];
+    let Some(converted) = output(test, "tshark", &arguments, &dir.join("src1-access.pcapng")) else { return };
+    assert!(converted.status.success(), "{}", String::from_utf8_lossy(&converted.stderr));
+    let Some(told) = output(test, "tcptrace", &["-l", "-n"], &path) else { return };
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let line = told
+        .lines()
+        .find(|l| l.trim_start().starts_with("rexmt data pkts:"))
+        .unwrap_or_else(|| panic!("{told}"));
+    let counted: u64 = line.split_whitespace().nth(3).unwrap().parse().unwrap();
+    assert!(report.flows[0].retransmits > 10);
+    assert_eq!(counted, report.flows[0].retransmits, "{told}");
+}

@@ -1,0 +1,149 @@
+//! The folder: what lies in it, that it is the same each time, and that faults leave nothing half-written.
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use bentpipe_results::{Error, Outcome, run, write};
+use bentpipe_scenario::{Scenario, Source};
+use bentpipe_sim::{Observe, run_recorded};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn scenario(name: &str, sets: &[(&str, &str)]) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
+    let source = Source::from_bytes(name.to_owned(), &fs::read(path).unwrap()).unwrap();
+    let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    bentpipe_scenario::load(&source, &sets, None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn folder(test: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&dir);
+    let _ = fs::remove_file(&dir);
+    dir
+}
+
+fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entry = |e: fs::DirEntry| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap());
+    fs::read_dir(dir).unwrap().map(|e| entry(e.unwrap())).collect()
+}
+
+#[test]
+fn the_same_scenario_gives_the_same_bytes_and_other_files_stay() {
+    let (first, second) = (folder("same_first"), folder("same_second"));
+    fs::create_dir_all(&second).unwrap();
+    fs::write(second.join("notes.txt"), "mine").unwrap();
+    fs::write(second.join("flows.csv"), "old").unwrap();
+    let scenario = scenario("fade-2h.toml", &[]);
+    let (report, files) = run(&first, &scenario).unwrap();
+    run(&second, &scenario).unwrap();
+    let (first, mut second) = (contents(&first), contents(&second));
+    assert_eq!(second.remove("notes.txt").as_deref(), Some(&b"mine"[..]));
+    assert!(first == second, "two runs differ");
+    let mut named: Vec<String> =
+        files.iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(named[0], "report.html");
+    named.sort();
+    assert!(named.iter().eq(first.keys()), "{named:?}");
+    assert_eq!(first.keys().filter(|k| k.starts_with("instrument-")).count(), report.instruments.len());
+    let manifest: serde_json::Value = serde_json::from_slice(&first["manifest.json"]).unwrap();
+    let mut listed: Vec<&str> =
+        manifest["files"].as_array().unwrap().iter().map(|f| f.as_str().unwrap()).collect();
+    listed.sort_unstable();
+    assert!(listed.iter().eq(first.keys()), "{listed:?}");
+}
+
+#[test]
+fn every_row_of_a_table_has_every_column_and_the_sums_are_those_of_the_report() {
+    let dir = folder("tables");
+    let (report, _) = run(&dir, &scenario("sharing.toml", &[("flows", "12"), ("duration", "40 s")])).unwrap();
+    for (name, bytes) in contents(&dir).iter().filter(|(name, _)| name.rsplit('.').next() == Some("csv")) {
+        let text = std::str::from_utf8(bytes).unwrap();
+        let columns = text.lines().next().unwrap().split(',').count();
+        assert!(text.lines().all(|l| l.split(',').count() == columns), "{name}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{name}");
+    }
+    let series = fs::read_to_string(dir.join("series.csv")).unwrap();
+    let head: Vec<&str> = series.lines().next().unwrap().split(',').collect();
+    assert_eq!(head[..4], ["time_s", "kind", "name", "goodput_bps"]);
+    let place = head.iter().position(|h| *h == "retransmits").unwrap();
+    let cells = series.lines().skip(1).map(|l| l.split(',').collect::<Vec<_>>());
+    // empty before a flow has begun
+    let counts = cells.filter(|c| c[1] == "flow" && !c[place].is_empty());
+    let resent: f64 = counts.map(|c| c[place].parse::<f64>().unwrap()).sum();
+    let all: u64 = report.flows.iter().map(|f| f.retransmits).sum();
+    assert!(all > 0 && (resent - all as f64).abs() < 0.5, "{resent} of {all}");
+}
+
+#[test]
+fn what_applications_measured_stands_in_the_table_of_flows_and_on_the_page() {
+    let dir = folder("applications");
+    let (report, _) = run(&dir, &scenario("dama.toml", &[])).unwrap();
+    let flows = fs::read_to_string(dir.join("flows.csv")).unwrap();
+    let mut lines = flows.lines().map(|l| l.split(',').collect::<Vec<_>>());
+    let head = lines.next().unwrap();
+    let rows: Vec<Vec<&str>> = lines.collect();
+    let cell = |flow: usize, column: &str| rows[flow][head.iter().position(|h| *h == column).unwrap()];
+    let place =
+        |has: fn(&bentpipe_sim::report::FlowReport) -> bool| report.flows.iter().position(has).unwrap();
+    let (web, typing) = (place(|f| f.requests.is_some()), place(|f| f.telnet.is_some()));
+    let requests = report.flows[web].requests.as_ref().unwrap();
+    assert_eq!(cell(web, "requests_completed"), requests.completed.to_string());
+    assert_eq!(cell(web, "response_p99_ms").parse::<f64>().ok(), requests.response_ms.p99);
+    let telnet = report.flows[typing].telnet.as_ref().unwrap();
+    assert_eq!(cell(typing, "writes_acknowledged"), telnet.acknowledged.to_string());
+    assert_eq!((cell(typing, "requests_completed"), cell(web, "ack_p50_ms")), ("", ""));
+    assert!(!head.contains(&"datagrams_sent"), "no flow has datagrams");
+    let page = fs::read_to_string(dir.join("report.html")).unwrap();
+    assert!(page.contains("<h2>Requests</h2>") && page.contains("response median, ms"));
+    assert!(page.contains("<h2>Typing</h2>") && !page.contains("<h2>Datagrams</h2>"));
+}
+
+#[test]
+fn the_page_is_whole_and_fetches_nothing() {
+    let dir = folder("page");
+    let mut scenario = scenario("demo.toml", &[]);
+    scenario.title = "<script>alert('&')</script>".to_owned();
+    run(&dir, &scenario).unwrap();
+    let page = fs::read_to_string(dir.join("report.html")).unwrap();
+    assert!(
+        !page.contains("<script")
+            && !page.contains("<link")
+            && !page.contains("@import")
+            && !page.contains("url(")
+    );
+    assert!(!page.contains("src=") && !page.contains("NaN"));
+    for name in [
+        "Goodput",
+        "Congestion window",
+        "Round-trip time",
+        "Throughput and rate",
+        "Queue",
+        "Time and sequence",
+    ] {
+        assert!(page.contains(&format!("<title>{name}")), "no picture of {name}");
+    }
+    assert_eq!(page.matches("<svg xmlns").count(), page.matches("role=\"img\"").count());
+    assert!(page.contains("<details>") && page.trim_end().ends_with("</html>"));
+}
+
+#[test]
+fn faults_name_the_file_and_the_cause_and_leave_nothing_behind() {
+    let scenario = scenario("window.toml", &[("duration", "10 s")]);
+    let (report, record) = run_recorded(&scenario, &Observe::default(), |_| None);
+    let outcome = Outcome { scenario: &scenario, report: &report, record: &record, captures: &[] };
+    let taken = folder("taken");
+    fs::write(&taken, "a file").unwrap();
+    let error = write(&taken, &outcome).unwrap_err();
+    assert!(matches!(error, Error::NotAFolder { .. }));
+    assert!(error.to_string().ends_with("not a folder; name a new or an existing folder for the results"));
+    assert!(
+        write(&taken.join("below"), &outcome).unwrap_err().to_string().contains("cannot create the folder: ")
+    );
+    let blocked = folder("blocked");
+    fs::create_dir_all(blocked.join("series.csv")).unwrap();
+    let error = write(&blocked, &outcome).unwrap_err().to_string();
+    assert!(error.contains("series.csv: cannot write: "), "{error}");
+    let left: Vec<_> = fs::read_dir(&blocked).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(left.iter().all(|n| !n.to_string_lossy().contains(".part")), "{left:?}");
+    assert!(!left.iter().any(|n| n == "manifest.json"), "a folder with a manifest is complete");
+}

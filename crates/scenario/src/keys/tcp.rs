@@ -1,0 +1,139 @@
+//! Keys of the TCP at both ends of a flow.
+
+use crate::form::{either, table};
+use crate::scalars::{SchemeName, SendBuffer, Ssthresh, Whole, Window};
+use bentpipe_base::{Duration, Size};
+use bentpipe_tcp::{Detection, JitterKind, Reduction, Validation};
+
+table! {
+    /// What the TCP at both ends of a flow is and does. Given under `[host]` for all flows, or in a flow.
+    struct TcpKeys "[host]" {
+        optional {
+            /// Congestion control and loss recovery: a name, or a table with parameters.
+            tcp: SchemeForm = "`\"cubic\"`",
+            /// Payload of a full segment, and what the MSS option announces; timestamps take 12 bytes of it. From 1 B to 65495 B.
+            segment: Size = "`\"1460 B\"`",
+            /// Receive window: a size, a number of segments, or a table for a window that tunes itself. At most 65535 B without window scale.
+            window: WindowForm = "`{ initial = \"64 KiB\", max = \"6 MiB\" }`",
+            /// Initial congestion window in segments.
+            iw: Whole<1, 65_535> = "`10`",
+            /// Initial slow-start threshold; `"window"` is the largest receive window.
+            ssthresh: Ssthresh = "`\"unlimited\"`",
+            /// Delayed acknowledgments: off acknowledges every segment, on every second one or after 200 ms.
+            delayed_ack: DelayedAckForm = "`{ count = 2, timeout = \"40 ms\" }`",
+            /// What the sending application may have written and not yet seen acknowledged.
+            send_buffer: SendBuffer = "`\"unlimited\"`",
+            /// Nagle's algorithm.
+            nagle: bool = "`true`",
+            /// Random delay of the sender, uniform from zero to this.
+            jitter: Duration = "`\"0 s\"`",
+            /// What jitter delays: an opportunity to send, opened by an ACK (then all that fits is sent), or each packet, order kept.
+            jitter_kind: JitterKind = "`\"opportunity\"`",
+            /// Lower bound of the retransmission timeout.
+            min_rto: Duration = "`\"1 s\"`",
+            /// Upper bound of the retransmission timeout.
+            max_rto: Duration = "`\"60 s\"`",
+            /// Retransmission timeout before the first round-trip sample.
+            initial_rto: Duration = "`\"1 s\"`",
+            /// Clock granularity of the retransmission timer.
+            rto_granularity: Duration = "`\"1 ms\"`",
+            /// Give up after this many timeouts in a row.
+            max_timeouts: Whole<1, 1000> = "`15`",
+            /// Send new data on the first two duplicate ACKs (RFC 3042).
+            limited_transmit: bool = "`true`",
+            /// The congestion window when it is not used: keep it, restart from the initial one after an idle time, or validate it (RFC 7661).
+            validation: Validation = "`\"validate\"`",
+            /// Spread the segments of a window over the round trip.
+            pacing: bool = "`false`",
+            /// Negotiate ECN (RFC 3168).
+            ecn: bool = "`false`",
+            /// Offer timestamps (RFC 7323).
+            timestamps: bool = "`true`",
+            /// Offer selective acknowledgments. Schemes that make no use of them (reno, newreno, vegas) never do.
+            sack: bool = "`true`",
+            /// Offer window scaling (RFC 7323).
+            window_scale: bool = "`true`",
+            /// Send the MSS option; without it the peer sends 536 B.
+            mss_option: bool = "`true`",
+            /// Length of TIME-WAIT.
+            time_wait: Duration = "`\"60 s\"`",
+        }
+    }
+}
+
+table! {
+    /// A receive window that starts small and grows with what the application reads.
+    struct WindowKeys "window" {
+        required {
+            /// First window.
+            initial: Window,
+            /// Largest window.
+            max: Window,
+        }
+    }
+}
+
+table! {
+    /// When a delayed ACK is sent at the latest.
+    struct DelayedAckKeys "delayed_ack" {
+        optional {
+            /// On this many full segments.
+            count: Whole<1, 1000> = "`2`",
+            /// After this time, which is less than 500 ms.
+            timeout: Duration = "`\"200 ms\"`",
+        }
+    }
+}
+
+table! {
+    /// A scheme and what to change about it.
+    struct SchemeKeys "tcp" {
+        required {
+            /// Name of the scheme.
+            scheme: SchemeName,
+        }
+        optional {
+            /// Loss recovery.
+            recovery: RecoveryKeys = "as the scheme",
+            /// cubic: multiplicative decrease, 0.1 to 0.95. vegas: shrink above this many queued segments.
+            beta: f64 = "cubic `0.7`, vegas `3`",
+            /// cubic: aggressiveness C in segments/s^3, 0.001 to 100.
+            c: f64 = "`0.4`",
+            /// cubic: fast convergence.
+            fast_convergence: bool = "`true`",
+            /// cubic: HyStart++ ends slow start.
+            hystart: bool = "`true`",
+            /// vegas: grow below this many queued segments.
+            alpha: f64 = "`1`",
+            /// vegas: leave slow start above this many queued segments.
+            gamma: f64 = "`1`",
+        }
+    }
+}
+
+table! {
+    /// Loss recovery of a scheme.
+    struct RecoveryKeys "recovery" {
+        optional {
+            /// How losses are found: RFC 5681, RFC 6582, the timer of Vegas, RFC 6675 or RFC 8985.
+            detection: Detection = "as the scheme",
+            /// How the window comes down during recovery.
+            reduction: Reduction = "as the scheme",
+            /// Detect spurious timeouts (RFC 5682).
+            frto: bool = "as the scheme",
+        }
+    }
+}
+
+either! {
+    /// A window or a table.
+    WindowForm { Fixed(Window), Table(WindowKeys) }
+}
+either! {
+    /// A switch or a table.
+    DelayedAckForm { Switch(bool), Table(DelayedAckKeys) }
+}
+either! {
+    /// A scheme's name or a table.
+    SchemeForm { Named(SchemeName), Table(SchemeKeys) }
+}

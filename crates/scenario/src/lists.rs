@@ -1,0 +1,252 @@
+//! How lists are read.
+
+use crate::diagnostic::{Fault, Result};
+use crate::form::{At, Form, Read, wrong};
+use crate::parameters::reference;
+use crate::quantity;
+use crate::scalars::Text;
+use crate::source::Span;
+use crate::value::{Kind, Value};
+use bentpipe_base::{Duration, Rate};
+use std::sync::Arc;
+
+/// Most lines of text in a list.
+const MAX_TEXTS: usize = 100;
+/// Most axes of a sweep.
+const MAX_AXES: usize = 16;
+/// Most values on an axis.
+const MAX_VALUES: usize = 1000;
+/// Longest value of an axis: what `--set` takes.
+const MAX_VALUE: usize = 4096;
+
+/// A list of short texts, at least one.
+#[derive(Clone, Debug)]
+pub(crate) struct Texts(pub(crate) Vec<String>);
+
+/// The axes of a sweep.
+#[derive(Clone, Debug)]
+pub(crate) struct Axes(pub(crate) Vec<Axis>);
+
+/// A parameter's name, where it stands, and its values as `--set` takes them.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) values: Vec<String>,
+}
+
+/// The items of a list that has from 1 to `most`.
+pub(crate) fn items<'a>(value: &'a Value, key: &str, wanted: &str, most: usize) -> Result<&'a [Value]> {
+    let Kind::Array(items) = &value.kind else { return Err(wrong(value, key, wanted)) };
+    if items.is_empty() {
+        return Err(Fault::new(value.span, format!("`{key}` is empty"), "it has at least one item"));
+    }
+    if items.len() > most {
+        return Err(Fault::new(
+            value.span,
+            format!("`{key}` is too long"),
+            format!("the limit is {most} items"),
+        ));
+    }
+    Ok(items)
+}
+
+impl Read for Texts {
+    const FORM: Form = Form::Texts;
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        let items = items(value, key, "a list of texts", MAX_TEXTS)?;
+        let mut all: Vec<String> = Vec::with_capacity(items.len());
+        for item in items {
+            let Text(text) = Text::read(item, key)?;
+            if text.trim().is_empty() {
+                return Err(Fault::new(item.span, format!("`{key}` holds an empty text"), ""));
+            }
+            if all.contains(&text) {
+                return Err(Fault::new(item.span, format!("`{key}` says this twice"), "drop one of them"));
+            }
+            all.push(text);
+        }
+        Ok(Self(all))
+    }
+}
+
+impl Read for Axes {
+    const FORM: Form = Form::Axes;
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        let Kind::Table(table) = &value.kind else {
+            return Err(wrong(value, key, "a table")
+                .help("help: write axes = { name = [value, value], ... } with names of parameters"));
+        };
+        if table.0.is_empty() || table.0.len() > MAX_AXES {
+            let label = format!("a sweep has from 1 to {MAX_AXES} axes");
+            return Err(Fault::new(value.span, "this is not a set of axes", label));
+        }
+        let axes = table.0.iter().map(|entry| {
+            let name = entry.key.clone();
+            Ok(Axis { values: axis(&name, &entry.value)?, name, span: entry.span })
+        });
+        axes.collect::<Result<_>>().map(Self)
+    }
+}
+
+/// The values of one axis as text.
+fn axis(name: &str, value: &Value) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for item in items(value, name, "a list of values", MAX_VALUES)? {
+        let text = match &item.kind {
+            Kind::Text(text) | Kind::Raw(text) => text.clone(),
+            Kind::Integer(n) => n.to_string(),
+            Kind::Number(n) if n.is_finite() => format!("{n:?}"),
+            Kind::Number(_) => return Err(Fault::new(item.span, "this number must be finite", "")),
+            Kind::Switch(on) => on.to_string(),
+            Kind::Array(_) | Kind::Table(_) => return Err(wrong(item, name, "a list of single values")),
+        };
+        if reference(&text).is_some() {
+            return Err(Fault::new(item.span, "the value of an axis cannot refer to a parameter", ""));
+        }
+        if text.len() > MAX_VALUE {
+            return Err(Fault::new(item.span, "this is too long", format!("the limit is {MAX_VALUE} bytes")));
+        }
+        if all.contains(&text) {
+            let label = "the same runs would be made again";
+            return Err(Fault::new(item.span, format!("axis `{name}` has this value twice"), label));
+        }
+        all.push(text);
+    }
+    Ok(all)
+}
+
+/// Most pairs of a list.
+const MAX_PAIRS: usize = 100_000;
+/// Most numbers of a list.
+const MAX_NUMBERS: usize = 500_000;
+
+/// Pairs, `[[time, value], ...]`, at least one.
+#[derive(Clone, Debug)]
+pub(crate) struct Pairs<A, B>(pub(crate) Vec<(At<A>, At<B>)>);
+
+/// One value, or `[lowest, highest]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range<T> {
+    pub(crate) least: T,
+    pub(crate) most: T,
+}
+
+/// Instants in whole milliseconds, in order: a mahimahi trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Millis(pub(crate) Arc<[Duration]>);
+
+/// A rate, or `"none"`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RateOrNone(pub(crate) Option<Rate>);
+
+/// The path of a file, which the caller reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Path(pub(crate) String);
+
+/// What a list or range holds, in a word.
+fn word(form: &Form) -> String {
+    crate::reference::form(form).replace(['`', '"'], "")
+}
+
+impl<A: Read, B: Read> Read for Pairs<A, B> {
+    const FORM: Form = Form::Pairs(&A::FORM, &B::FORM);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        let pair = format!("[{}, {}]", word(&A::FORM), word(&B::FORM));
+        let items = items(value, key, &format!("a list of pairs {pair}"), MAX_PAIRS)?;
+        let pairs = items.iter().map(|item| match &item.kind {
+            Kind::Array(two) if two.len() == 2 => Ok((
+                At { value: A::read(&two[0], key)?, span: two[0].span },
+                At { value: B::read(&two[1], key)?, span: two[1].span },
+            )),
+            _ => {
+                let message = format!("`{key}` is a list of pairs {pair}");
+                Err(Fault::new(item.span, message, "this is not a pair"))
+            }
+        });
+        pairs.collect::<Result<_>>().map(Self)
+    }
+}
+
+impl<T: Read + Copy + PartialOrd> Read for Range<T> {
+    const FORM: Form = Form::Range(&T::FORM);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        let Kind::Array(items) = &value.kind else {
+            return T::read(value, key).map(|v| Self { least: v, most: v });
+        };
+        let [least, most] = &items[..] else {
+            let message = format!("`{key}` is one {0}, or a list of two", word(&T::FORM));
+            return Err(Fault::new(value.span, message, "write [lowest, highest]"));
+        };
+        let range = Self { least: T::read(least, key)?, most: T::read(most, key)? };
+        if range.least <= range.most {
+            return Ok(range);
+        }
+        Err(Fault::new(most.span, format!("`{key}` ends below its beginning"), "write [lowest, highest]"))
+    }
+}
+
+impl Read for Millis {
+    const FORM: Form = Form::Millis;
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        let mut all: Vec<Duration> = Vec::new();
+        for item in items(value, key, "a list of whole milliseconds", MAX_NUMBERS)? {
+            let Kind::Integer(n) = item.kind else {
+                return Err(wrong(item, key, "a list of whole milliseconds"));
+            };
+            let time = millis(n).map_err(|why| Fault::new(item.span, format!("`{key}` is {why}"), ""))?;
+            if all.last().is_some_and(|last| *last > time) {
+                return Err(Fault::new(item.span, format!("`{key}` goes back in time"), "this is earlier"));
+            }
+            all.push(time);
+        }
+        if all.last().is_none_or(|last| last.is_zero()) {
+            return Err(Fault::new(
+                value.span,
+                format!("`{key}` ends at 0"),
+                "the last instant is its length",
+            ));
+        }
+        Ok(Self(all.into()))
+    }
+}
+
+/// A number of milliseconds as a time within a scenario's range.
+pub(crate) fn millis(n: i128) -> core::result::Result<Duration, &'static str> {
+    match u64::try_from(n).ok().and_then(|n| n.checked_mul(1_000_000)) {
+        Some(ns) if ns <= quantity::YEAR => Ok(Duration(ns)),
+        _ if n < 0 => Err("negative"),
+        _ => Err("more than a year"),
+    }
+}
+
+impl Read for RateOrNone {
+    const FORM: Form = Form::Either(&[Form::Words(&["none"]), Rate::FORM]);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        match value.text() {
+            Some("none") => Ok(Self(None)),
+            _ => Rate::read(value, key)
+                .map(|rate| Self(Some(rate)))
+                .map_err(|fault| fault.help("help: or \"none\": nothing is sent")),
+        }
+    }
+}
+
+impl Read for Path {
+    const FORM: Form = Form::Path;
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        let text = value.text().ok_or_else(|| wrong(value, key, "the path of a file, in quotes"))?;
+        if text.is_empty() || text.len() > MAX_VALUE || text.chars().any(char::is_control) {
+            let label = format!("it is one line of 1 to {MAX_VALUE} bytes");
+            return Err(Fault::new(value.span, format!("`{key}` is not a path"), label));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}

@@ -1,0 +1,110 @@
+//! Decimal quantities: decibels, degrees, kilometres, and what is counted per second.
+//!
+//! They describe physics and are not exact as rates, times and sizes are; they may be negative.
+
+use crate::diagnostic::{Fault, Result, nearest};
+use crate::form::{Form, Read};
+use crate::quantity::split;
+use crate::scalars::shown;
+use crate::value::{Kind, Value};
+
+/// A kind of decimal quantity: its units, the first of which is the base, and its range in the base unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measure {
+    /// With its article: `an angle`.
+    pub(crate) what: &'static str,
+    pub(crate) example: &'static str,
+    /// Name and how many base units it holds.
+    pub(crate) units: &'static [(&'static str, f64)],
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+}
+
+pub(crate) const DECIBEL: Measure = Measure {
+    what: "a ratio in decibels",
+    example: "5 dB",
+    units: &[("dB", 1.0)],
+    least: -200.0,
+    most: 200.0,
+};
+pub(crate) const ANGLE: Measure =
+    Measure { what: "an angle", example: "25 deg", units: &[("deg", 1.0)], least: -360.0, most: 360.0 };
+pub(crate) const LENGTH: Measure = Measure {
+    what: "a length",
+    example: "8062 km",
+    units: &[("km", 1.0), ("m", 1e-3)],
+    least: 0.0,
+    most: 1e6,
+};
+pub(crate) const FREQUENCY: Measure =
+    Measure { what: "a frequency", example: "2e-4 1/s", units: &[("1/s", 1.0)], least: 0.0, most: 1e3 };
+
+/// Signal over noise, or attenuation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decibel(pub(crate) f64);
+
+/// An angle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Degrees(pub(crate) f64);
+
+/// A length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kilometres(pub(crate) f64);
+
+/// Per second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PerSecond(pub(crate) f64);
+
+impl Measure {
+    /// Reads `value` in the base unit.
+    fn read(&self, value: &Value, key: &str) -> Result<f64> {
+        let bare = match &value.kind {
+            Kind::Integer(n) => n.to_string(),
+            Kind::Number(n) => n.to_string(),
+            _ => String::new(),
+        };
+        let text = value.text().map_or(bare.as_str(), str::trim);
+        let (sign, rest) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
+        let (number, name) = split(rest);
+        let units: Vec<&str> = self.units.iter().map(|u| u.0).collect();
+        let refuse = |message: String, label: String| {
+            Fault::new(value.span, message, label).help(format!("help: units: {}", units.join(", ")))
+        };
+        let Some(amount) = number.parse::<f64>().ok().filter(|n| n.is_finite()) else {
+            return Err(refuse(
+                format!("`{key}` is not {}", self.what),
+                format!("write \"{}\" or the like", self.example),
+            ));
+        };
+        if name.is_empty() {
+            let label = format!("write \"{} {}\" if that is meant", shown(text), units[0]);
+            return Err(refuse(format!("`{key}` needs a unit"), label));
+        }
+        let Some((_, scale)) = self.units.iter().find(|u| u.0 == name) else {
+            let label = nearest(name, units.iter().copied())
+                .map_or_else(String::new, |near| format!("did you mean \"{} {near}\"?", shown(number)));
+            return Err(refuse(format!("`{key}` has an unknown unit, `{}`", shown(name)), label));
+        };
+        let amount = sign * amount * scale;
+        if (self.least..=self.most).contains(&amount) {
+            return Ok(amount);
+        }
+        let label = format!("from {} to {} {}", self.least, self.most, units[0]);
+        Err(Fault::new(value.span, format!("`{key}` is out of range"), label))
+    }
+}
+
+/// Declares how a type is read as a measure.
+macro_rules! measures {
+    ($($T:ident $MEASURE:ident,)+) => {
+        $(impl Read for $T {
+            const FORM: Form = Form::Measure(&$MEASURE);
+
+            fn read(value: &Value, key: &str) -> Result<Self> {
+                $MEASURE.read(value, key).map(Self)
+            }
+        })+
+    };
+}
+
+measures! { Decibel DECIBEL, Degrees ANGLE, Kilometres LENGTH, PerSecond FREQUENCY, }

@@ -1,0 +1,100 @@
+//! What a flow's applications do: `app` and `reader`.
+
+use super::{exactly_one, ordered};
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::{
+    AppForm, AppKeys, PatternForm, PlainPattern, ReaderForm, RequestKeys, TelnetKeys, UdpKeys,
+};
+use crate::types::{App, Pattern, Reader};
+use bentpipe_base::{Duration, Size};
+
+/// Largest payload of a datagram: what an IPv4 packet holds besides 28 bytes of headers.
+const MAX_DATAGRAM: u64 = 65_507;
+/// Largest question, answer or write.
+const MAX_MESSAGE: u64 = 1 << 40;
+
+pub(super) fn app(given: &At<AppForm>) -> Result<App> {
+    let AppForm::Table(keys) = &given.value else { return Ok(App::Bulk) };
+    match &**keys {
+        AppKeys { transfer: Some(size), rate: None, requests: None, telnet: None, udp: None } => {
+            positive("transfer", *size).map(App::Transfer)
+        }
+        AppKeys { transfer: None, rate: Some(rate), requests: None, telnet: None, udp: None } => {
+            Ok(App::Rate(rate.value))
+        }
+        AppKeys { transfer: None, rate: None, requests: Some(keys), telnet: None, udp: None } => {
+            requests(&keys.value)
+        }
+        AppKeys { transfer: None, rate: None, requests: None, telnet: Some(keys), udp: None } => {
+            telnet(&keys.value)
+        }
+        AppKeys { transfer: None, rate: None, requests: None, telnet: None, udp: Some(keys) } => {
+            udp(&keys.value)
+        }
+        _ => Err(exactly_one(given.span, "app", "transfer, rate, requests, telnet, udp")),
+    }
+}
+
+fn positive(key: &str, given: At<Size>) -> Result<Size> {
+    if given.value.0 > 0 {
+        return Ok(given.value);
+    }
+    Err(Fault::new(given.span, format!("`{key}` must be more than zero"), ""))
+}
+
+/// What one write or answer may be.
+fn message(key: &str, given: At<Size>) -> Result<Size> {
+    if given.value.0 > MAX_MESSAGE {
+        let label = format!("the limit is {}", Size(MAX_MESSAGE));
+        return Err(Fault::new(given.span, format!("`{key}` is too large"), label));
+    }
+    positive(key, given)
+}
+
+fn requests(keys: &RequestKeys) -> Result<App> {
+    Ok(App::Requests {
+        request: keys.request.map_or(Ok(Size(300)), |s| message("request", s))?,
+        response: message("response", keys.response)?,
+        think: keys.think.map_or(Duration::ZERO, |t| t.value),
+        count: keys.count.map(|c| c.value.0),
+    })
+}
+
+fn telnet(keys: &TelnetKeys) -> Result<App> {
+    let size = keys.size.map_or(Ok(Size(1)), |s| message("size", s))?;
+    let gap = keys.gap.map_or(Ok(Duration::from_secs(1)), |g| super::dynamics::step("gap", g))?;
+    Ok(App::Telnet { size, gap })
+}
+
+fn udp(keys: &UdpKeys) -> Result<App> {
+    let size = keys.size.map_or(Ok(Size(1000)), |s| positive("size", s))?;
+    if let Some(guilty) = keys.size.filter(|s| s.value.0 > MAX_DATAGRAM) {
+        let label = format!("from 1 B to {MAX_DATAGRAM} B");
+        return Err(Fault::new(guilty.span, "a datagram of that size does not exist", label));
+    }
+    let rate = keys.rate.value;
+    let pattern = match keys.pattern.as_ref().map(|p| &p.value) {
+        None | Some(PatternForm::Plain(PlainPattern::Constant)) => Pattern::Constant(rate),
+        Some(PatternForm::Plain(PlainPattern::Poisson)) => Pattern::Poisson(rate),
+        Some(PatternForm::Table(spells)) => Pattern::OnOff {
+            rate,
+            on: super::dynamics::step("on", spells.on)?,
+            off: super::dynamics::step("off", spells.off)?,
+        },
+    };
+    Ok(App::Udp { size, pattern })
+}
+
+pub(super) fn reader(given: &At<ReaderForm>) -> Result<Reader> {
+    let ReaderForm::Table(keys) = &given.value else { return Ok(Reader::Eager) };
+    match (keys.rate, &keys.pause, keys.stop_at) {
+        (Some(rate), None, None) => Ok(Reader::Slow(rate.value)),
+        (None, None, Some(at)) => Ok(Reader::StopAt(at.value)),
+        (None, Some(pause), None) => {
+            ordered("pause", pause.value.from, pause.value.to)?;
+            Ok(Reader::Pause { from: pause.value.from.value, to: pause.value.to.value })
+        }
+        _ => Err(exactly_one(given.span, "reader", "rate, pause, stop_at")),
+    }
+}

@@ -1,0 +1,153 @@
+//! One direction of a link from its keys.
+
+use super::dynamics;
+use super::ground::Ground;
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::{AsymmetryKeys, ChannelKeys, DelayForm, DirectionKeys, GeoKeys, RateForm};
+use crate::source::Span;
+use crate::types::DirectionSpec;
+use bentpipe_base::{Duration, Probability, Rate, Size};
+use bentpipe_link::{Dynamics, FadeSource, Orbit};
+
+/// Longest framing; more than any link layer adds.
+const MAX_FRAMING: u64 = 65_535;
+
+/// What a direction is resolved with.
+pub(super) struct Side<'a> {
+    /// Its name in errors.
+    pub(super) whose: &'a str,
+    /// Where it stands.
+    pub(super) span: Span,
+    /// Rate of the forward direction, for the one that leads back.
+    pub(super) forward: Option<Rate>,
+    pub(super) ground: &'a Ground<'a>,
+}
+
+impl Side<'_> {
+    fn missing(&self, key: &str) -> Fault {
+        Fault::new(self.span, format!("{} has no `{key}`", self.whose), format!("`{key}` must be given"))
+    }
+
+    /// Resolves a direction.
+    pub(super) fn direction(&self, keys: &DirectionKeys) -> Result<DirectionSpec> {
+        let delay = keys.delay.as_ref().map(delay).transpose()?;
+        self.channel(&keys.channel, delay)
+    }
+
+    /// Resolves a channel with a known delay.
+    pub(super) fn channel(&self, keys: &ChannelKeys, delay: Option<Duration>) -> Result<DirectionSpec> {
+        if let Some(framing) = keys.framing.filter(|f| f.value.0 > MAX_FRAMING) {
+            let label = format!("the limit is {MAX_FRAMING} B");
+            return Err(Fault::new(framing.span, "`framing` is too large", label));
+        }
+        let rate = self.rate(keys.rate.as_ref().ok_or_else(|| self.missing("rate"))?)?;
+        let slots = keys.orbit.as_ref().and_then(|o| o.value.slots.as_ref()).map(|s| s.value.delay.value);
+        let delay = delay
+            .or_else(|| slots.map(|range| Duration(range.least.0.midpoint(range.most.0))))
+            .ok_or_else(|| self.missing("delay"))?;
+        Ok(DirectionSpec {
+            rate,
+            delay,
+            buffer: keys.buffer.ok_or_else(|| self.missing("buffer"))?.value,
+            loss: keys.loss.map_or(Probability::ZERO, |v| v.value),
+            ber: keys.ber.map_or(Probability::ZERO, |v| v.value),
+            framing: keys.framing.map_or(Size::ZERO, |v| v.value),
+            dynamics: dynamics::resolve(keys, delay, self.ground)?,
+        })
+    }
+
+    fn rate(&self, given: &At<RateForm>) -> Result<Rate> {
+        let keys = match &given.value {
+            RateForm::Fixed(rate) => return Ok(*rate),
+            RateForm::Table(keys) => keys,
+        };
+        let forward = self.forward.ok_or_else(|| {
+            let label = "only `backward` and `return` have a forward rate to follow from";
+            Fault::new(given.span, "this rate has nothing to follow from", label)
+        })?;
+        asymmetric(keys, forward)
+    }
+}
+
+/// return rate = forward rate * ack / (k * data), RFC 3449 section 3.1.
+fn asymmetric(keys: &AsymmetryKeys, forward: Rate) -> Result<Rate> {
+    for (key, size) in [("data", keys.data), ("ack", keys.ack)] {
+        if size.value.0 == 0 {
+            return Err(Fault::new(size.span, format!("`{key}` must be more than zero"), ""));
+        }
+    }
+    let k = keys.k.value;
+    let bps = forward.bps() as f64 * keys.ack.value.0 as f64 / (k * keys.data.value.0 as f64);
+    if k > 0.0 && (1.0..=crate::quantity::RATE.most.0 as f64).contains(&bps) {
+        // within the range of a rate
+        if let Some(rate) = Rate::from_bps(bps.round() as u64) {
+            return Ok(rate);
+        }
+    }
+    let label = format!("with these sizes, k leads from {forward} to {bps:.3} bit/s");
+    Err(Fault::new(keys.k.span, "`k` gives no rate", label))
+}
+
+/// A delay as given, or as geometry has it.
+fn delay(given: &At<DelayForm>) -> Result<Duration> {
+    match &given.value {
+        DelayForm::Fixed(delay) => Ok(*delay),
+        DelayForm::Table(keys) => geo(keys),
+    }
+}
+
+/// The delay of a hop between two stations over a geostationary satellite.
+fn geo(keys: &GeoKeys) -> Result<Duration> {
+    let [a, b] = &keys.stations.value.0[..] else {
+        let label = "a hop leads from one to another: [[latitude, longitude], [latitude, longitude]]";
+        return Err(Fault::new(keys.stations.span, "`stations` are two", label));
+    };
+    let longitude = |angle: f64, span: Span| {
+        let fine = (-180.0..=360.0).contains(&angle);
+        fine.then_some(angle)
+            .ok_or_else(|| Fault::new(span, "this is not a longitude", "from -180 to 360 deg"))
+    };
+    let place = |(lat, lon): &(At<crate::measure::Degrees>, At<crate::measure::Degrees>)| {
+        if !(-90.0..=90.0).contains(&lat.value.0) {
+            return Err(Fault::new(lat.span, "this is not a latitude", "from -90 to 90 deg"));
+        }
+        Ok((lat.value.0, longitude(lon.value.0, lon.span)?))
+    };
+    let satellite = longitude(keys.satellite.value.0, keys.satellite.span)?;
+    bentpipe_link::geo::delay(satellite, place(a)?, place(b)?).map_err(|below| {
+        let span = if below.station == 0 { a.0.span } else { b.0.span };
+        let label = format!("its elevation there is {:.1} deg", below.elevation_deg);
+        Fault::new(span, "this station does not see the satellite", label)
+    })
+}
+
+/// Fills in the link's name where a pair of orbits or a rain station has none of its own.
+pub(super) fn name_dynamics(spec: &mut DirectionSpec, link: &str) {
+    let Some(dynamics) = &mut spec.dynamics else { return };
+    if let Some(Orbit::Slots(slots)) = &mut dynamics.orbit
+        && slots.pair.is_empty()
+    {
+        link.clone_into(&mut slots.pair);
+    }
+    if let Some(FadeSource::Rain(rain)) = dynamics.fade.as_mut().map(|f| &mut f.source)
+        && rain.station.is_empty()
+    {
+        link.clone_into(&mut rain.station);
+    }
+}
+
+/// Points of steps and profiles, and opportunities of traces, that a direction holds.
+pub(super) fn points(dynamics: &Dynamics) -> (usize, usize) {
+    use bentpipe_link::CapacityTrace;
+    let (mut points, mut opportunities) = (0, 0);
+    match &dynamics.capacity {
+        Some(CapacityTrace::Steps { points: list, .. }) => points += list.len(),
+        Some(CapacityTrace::Opportunities { at, .. }) => opportunities += at.len(),
+        None => {}
+    }
+    if let Some(FadeSource::Profile(list)) = dynamics.fade.as_ref().map(|f| &f.source) {
+        points += list.len();
+    }
+    (points, opportunities)
+}

@@ -1,0 +1,278 @@
+//! What changes on a direction: capacity, orbit, bursts, outages, access. Fades have a file of their own.
+
+use super::ground::Ground;
+use super::{exactly_one, fade};
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::{
+    BurstKeys, CapacityKeys, ChannelKeys, DamaKeys, HandoverForm, HandoverKeys, OrbitKeys, OutageKeys,
+    PassKeys, SlotsKeys,
+};
+use crate::lists::Pairs;
+use bentpipe_base::{Duration, Instant, Probability, Size};
+use bentpipe_link::{
+    Access, CapacityTrace, Dama, Dynamics, Fade, FadeEffect, GilbertElliott, Handover, IdleRelease, Orbit,
+    Outages, Pass, Slots,
+};
+use std::sync::Arc;
+
+/// Nothing changes faster than this.
+const SHORTEST_STEP: Duration = Duration::from_micros(100);
+/// What a mahimahi opportunity carries: its MTU.
+const MAHIMAHI_MTU: Size = Size(1504);
+/// Orbits from the lowest that stays up to beyond any in use.
+const ALTITUDES: (f64, f64) = (160.0, 100_000.0);
+/// Lowest elevations that make sense.
+const ELEVATIONS: (f64, f64) = (0.0, 85.0);
+
+/// What changes on a direction whose own one-way delay is `delay`; `None` when nothing does.
+pub(super) fn resolve(
+    keys: &ChannelKeys,
+    delay: Duration,
+    ground: &Ground<'_>,
+) -> Result<Option<Box<Dynamics>>> {
+    let dynamics = Dynamics {
+        changes: Vec::new(),
+        capacity: keys.capacity.as_ref().map(|c| capacity(c, ground)).transpose()?,
+        orbit: keys.orbit.as_ref().map(orbit).transpose()?,
+        fade: keys.fade.as_ref().map(fade::resolve).transpose()?,
+        bursts: keys.bursts.as_ref().map(bursts).transpose()?,
+        outages: keys.outages.as_ref().map(outages).transpose()?,
+        access: access(keys, delay)?,
+    };
+    if let (Some(CapacityTrace::Opportunities { .. }), Some(dama)) = (&dynamics.capacity, &keys.dama) {
+        let label = "the trace already says when a packet may begin";
+        return Err(Fault::new(dama.span, "`dama` and a mahimahi trace exclude each other", label));
+    }
+    trace_alone(keys, &dynamics)?;
+    Ok((!dynamics.is_constant()).then(|| Box::new(dynamics)))
+}
+
+/// A mahimahi trace says when bytes leave: nothing else can set a rate beside it.
+fn trace_alone(keys: &ChannelKeys, dynamics: &Dynamics) -> Result<()> {
+    if !matches!(dynamics.capacity, Some(CapacityTrace::Opportunities { .. })) {
+        return Ok(());
+    }
+    let slots = keys.orbit.as_ref().and_then(|o| o.value.slots.as_ref());
+    let slots = slots.and_then(|s| s.value.rate.as_ref().map(|r| r.span));
+    let acm = |f: &Fade| matches!(f.effect, FadeEffect::Acm(_));
+    let acm = keys.fade.as_ref().filter(|_| dynamics.fade.as_ref().is_some_and(acm)).map(|f| f.span);
+    for (what, span) in [("the rate of slots", slots), ("`acm`", acm)] {
+        if let Some(span) = span {
+            let message = format!("{what} and a mahimahi trace exclude each other");
+            return Err(Fault::new(span, message, "the trace already says when bytes may leave"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses times shorter than any step that a link takes.
+pub(super) fn step(key: &str, given: At<Duration>) -> Result<Duration> {
+    if given.value >= SHORTEST_STEP {
+        return Ok(given.value);
+    }
+    Err(Fault::new(given.span, format!("`{key}` is too short"), format!("at least {SHORTEST_STEP}")))
+}
+
+/// A step, or its default.
+pub(super) fn step_or(key: &str, given: Option<At<Duration>>, default: Duration) -> Result<Duration> {
+    given.map_or(Ok(default), |given| step(key, given))
+}
+
+/// A number in a range.
+pub(super) fn within(key: &str, given: At<f64>, (least, most): (f64, f64), unit: &str) -> Result<f64> {
+    if (least..=most).contains(&given.value) {
+        return Ok(given.value);
+    }
+    let label = format!("from {least} to {most}{unit}");
+    Err(Fault::new(given.span, format!("`{key}` is out of range"), label))
+}
+
+/// Instants must rise: between two equal ones nobody could say what holds.
+pub(super) fn rising<T>(key: &str, pairs: &Pairs<Instant, T>) -> Result<()> {
+    for two in pairs.0.windows(2) {
+        let (before, after) = (two[0].0, two[1].0);
+        if before.value >= after.value {
+            let label = format!("the one before is at {}", Duration(before.value.0));
+            return Err(Fault::new(after.span, format!("`{key}` goes back in time"), label));
+        }
+    }
+    Ok(())
+}
+
+fn capacity(given: &At<CapacityKeys>, ground: &Ground<'_>) -> Result<CapacityTrace> {
+    let keys = &given.value;
+    let trace = match (&keys.steps, &keys.file, &keys.mahimahi, &keys.opportunities_ms) {
+        (Some(steps), None, None, None) => {
+            rising("steps", &steps.value)?;
+            let points = steps.value.0.iter().map(|(at, rate)| (at.value, rate.value.0));
+            Ok(points.collect())
+        }
+        (None, Some(file), None, None) => Ok(ground.steps(file)?),
+        (None, None, Some(file), None) => Err(ground.trace(file)?),
+        (None, None, None, Some(list)) => Err(Arc::clone(&list.value.0)),
+        _ => return Err(exactly_one(given.span, "capacity", "steps, file, mahimahi, opportunities_ms")),
+    };
+    match trace {
+        Ok(points) => {
+            let repeat = keys.repeat.map(|r| repeat(r, &points)).transpose()?;
+            Ok(CapacityTrace::Steps { points, repeat })
+        }
+        Err(at) => match (keys.repeat, at.last()) {
+            (None, Some(&period)) => Ok(CapacityTrace::Opportunities { at, period, size: MAHIMAHI_MTU }),
+            (Some(repeat), _) => {
+                let label = "a mahimahi trace starts over at its last instant";
+                Err(Fault::new(repeat.span, "`repeat` goes with `steps` and `file`", label))
+            }
+            (None, None) => Err(Fault::new(given.span, "the trace is empty", "")),
+        },
+    }
+}
+
+fn repeat<T>(given: At<Duration>, points: &[(Instant, T)]) -> Result<Duration> {
+    let last = points.last().map_or(Duration::ZERO, |p| Duration(p.0.0));
+    if given.value > last && given.value >= SHORTEST_STEP {
+        return Ok(given.value);
+    }
+    let label = format!("the last step is at {last}");
+    Err(Fault::new(given.span, "`repeat` is not later than the last step", label))
+}
+
+fn orbit(given: &At<OrbitKeys>) -> Result<Orbit> {
+    match (&given.value.pass, &given.value.slots) {
+        (Some(keys), None) => pass(&keys.value).map(Orbit::Pass),
+        (None, Some(keys)) => slots(&keys.value).map(Orbit::Slots),
+        _ => Err(exactly_one(given.span, "orbit", "pass, slots")),
+    }
+}
+
+fn pass(keys: &PassKeys) -> Result<Pass> {
+    let altitude = At { value: keys.altitude.value.0, span: keys.altitude.span };
+    let elevation = keys.min_elevation.map(|e| At { value: e.value.0, span: e.span });
+    Ok(Pass {
+        altitude_km: within("altitude", altitude, ALTITUDES, " km")?,
+        min_elevation_deg: elevation.map_or(Ok(10.0), |e| within("min_elevation", e, ELEVATIONS, " deg"))?,
+        every: step_or("every", keys.every, Duration::from_secs(1))?,
+    })
+}
+
+fn slots(keys: &SlotsKeys) -> Result<Slots> {
+    let period = step_or("period", keys.period, Duration::from_secs(15))?;
+    if let Some(offset) = keys.offset.filter(|o| o.value >= period) {
+        let label = format!("it is less than the period of {period}");
+        return Err(Fault::new(offset.span, "`offset` is too long", label));
+    }
+    Ok(Slots {
+        period,
+        offset: keys.offset.map_or(Duration::ZERO, |o| o.value),
+        delay: (keys.delay.value.least, keys.delay.value.most),
+        // empty: the link's name, once it is known
+        pair: keys.pair.as_ref().map_or_else(String::new, |p| p.value.0.clone()),
+        jitter: keys.jitter.map_or(Duration::ZERO, |j| j.value),
+        jitter_step: step_or("jitter_step", keys.jitter_step, Duration::from_millis(10))?,
+        rate: keys.rate.map(|r| (r.value.least, r.value.most)),
+        handover: keys.handover.as_ref().map_or(Ok(Handover::Seamless), |h| handover(h, period))?,
+        reorder: keys.reorder.is_some_and(|r| r.value),
+    })
+}
+
+fn handover(given: &At<HandoverForm>, period: Duration) -> Result<Handover> {
+    let HandoverForm::Table(keys) = &given.value else { return Ok(Handover::Seamless) };
+    let too_long = |span, longest| {
+        let label = format!("a slot lasts {period}");
+        if longest < period {
+            Ok(())
+        } else {
+            Err(Fault::new(span, "the handover lasts a whole slot", label))
+        }
+    };
+    let HandoverKeys { outage, loss, time } = **keys;
+    match (outage, loss, time) {
+        (Some(outage), None, None) => {
+            too_long(outage.span, outage.value.most)?;
+            Ok(Handover::Outage(outage.value.least, outage.value.most))
+        }
+        (None, Some(loss), Some(time)) => {
+            too_long(time.span, time.value)?;
+            Ok(Handover::Loss(loss.value, time.value))
+        }
+        _ => Err(Fault::new(
+            given.span,
+            "this is not a handover",
+            "write either `outage`, or `loss` and `time`",
+        )),
+    }
+}
+
+fn bursts(given: &At<BurstKeys>) -> Result<GilbertElliott> {
+    let keys = &given.value;
+    match (keys.good, keys.bad, keys.loss, keys.burst) {
+        (Some(good), Some(bad), None, None) => Ok(GilbertElliott {
+            good: step("good", good)?,
+            bad: step("bad", bad)?,
+            loss_good: keys.loss_good.map_or(Probability::ZERO, |p| p.value),
+            loss_bad: keys.loss_bad.map_or(Probability::ONE, |p| p.value),
+        }),
+        (None, None, Some(loss), Some(burst)) => {
+            if let Some(guilty) = keys.loss_good.or(keys.loss_bad) {
+                let label = "with `loss` and `burst` all loss is in bad spells";
+                return Err(Fault::new(guilty.span, "this goes with `good` and `bad`", label));
+            }
+            from_mean(loss, burst)
+        }
+        _ => Err(Fault::new(
+            given.span,
+            "these are not bursts",
+            "write either `good` and `bad`, or `loss` and `burst`",
+        )),
+    }
+}
+
+/// G = B (1 - P) / P, see `gilbert_elliott.rs`.
+fn from_mean(loss: At<Probability>, burst: At<Duration>) -> Result<GilbertElliott> {
+    let p = loss.value.get();
+    let bad = step("burst", burst)?;
+    if !(p > 0.0 && p < 1.0) {
+        return Err(Fault::new(loss.span, "`loss` is out of range", "more than 0 and less than 1"));
+    }
+    let good = (bad.0 as f64 * (1.0 - p) / p).round();
+    if good < SHORTEST_STEP.0 as f64 || good > crate::quantity::YEAR as f64 {
+        let label = format!("good spells of {:.3e} s are not between {SHORTEST_STEP} and a year", good / 1e9);
+        return Err(Fault::new(loss.span, "`loss` and `burst` do not fit together", label));
+    }
+    let (loss_good, loss_bad) = (Probability::ZERO, Probability::ONE);
+    Ok(GilbertElliott { good: Duration(good as u64), bad, loss_good, loss_bad })
+}
+
+fn outages(given: &At<OutageKeys>) -> Result<Outages> {
+    let keys = &given.value;
+    let length = keys.length.value;
+    step("length", At { value: length.least, span: keys.length.span })?;
+    Ok(Outages {
+        every: step("every", keys.every)?,
+        random: keys.random.is_none_or(|r| r.value),
+        shortest: length.least,
+        longest: length.most,
+    })
+}
+
+fn access(keys: &ChannelKeys, delay: Duration) -> Result<Option<Access>> {
+    match (&keys.dama, &keys.idle_release) {
+        (None, None) => Ok(None),
+        (Some(given), None) => dama(&given.value, delay).map(|d| Some(Access::Dama(d))),
+        (None, Some(given)) => {
+            let idle = step("idle", given.value.idle)?;
+            Ok(Some(Access::IdleRelease(IdleRelease { idle, setup: given.value.setup.value })))
+        }
+        (Some(_), Some(second)) => {
+            let label = "a direction has one kind of access";
+            Err(Fault::new(second.span, "`dama` and `idle_release` exclude each other", label))
+        }
+    }
+}
+
+fn dama(keys: &DamaKeys, delay: Duration) -> Result<Dama> {
+    let frame = step_or("frame", keys.frame, Duration::from_micros(26_500))?;
+    let latency = keys.latency.map_or(delay * 2 + frame * 2, |l| l.value);
+    Ok(Dama { frame, latency, free: keys.free.map(|f| f.value) })
+}

@@ -1,0 +1,131 @@
+//! `fade`: where the attenuation comes from, and what it does.
+
+use super::dynamics::{rising, step_or, within};
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::{AcmKeys, AnchorKeys, CodingForm, FadeKeys, PlainCoding, RainKeys};
+use crate::lists::Pairs;
+use crate::measure::Decibel;
+use crate::source::Span;
+use bentpipe_base::{Duration, Instant};
+use bentpipe_link::{Acm, Coding, Fade, FadeEffect, FadeSource, Rain};
+
+/// Es/N0 of QPSK 1/4, the most robust mode of DVB-S2.
+const LOWEST_MODE_DB: f64 = -2.35;
+/// More than zero: a range that leaves it out needs a smallest number.
+const LEAST: f64 = 1e-12;
+
+pub(super) fn resolve(given: &At<FadeKeys>) -> Result<Fade> {
+    let keys = &given.value;
+    let source = match (&keys.profile, &keys.rain) {
+        (Some(profile), None) => FadeSource::Profile(points(&profile.value)?.into()),
+        (None, Some(rain)) => FadeSource::Rain(self::rain(&rain.value)?),
+        _ => {
+            let label = "write either `profile` or `rain`";
+            return Err(Fault::new(given.span, "a fade has one source", label));
+        }
+    };
+    Ok(Fade {
+        source,
+        effect: effect(keys, given.span)?,
+        every: step_or("every", keys.every, Duration::from_secs(1))?,
+    })
+}
+
+fn points(profile: &Pairs<Instant, Decibel>) -> Result<Vec<(Instant, f64)>> {
+    rising("profile", profile)?;
+    let point = |(at, fade): &(At<Instant>, At<Decibel>)| Ok((at.value, attenuation("profile", *fade)?));
+    profile.0.iter().map(point).collect()
+}
+
+/// An attenuation: not a gain.
+fn attenuation(key: &str, given: At<Decibel>) -> Result<f64> {
+    if given.value.0 >= 0.0 {
+        return Ok(given.value.0);
+    }
+    Err(Fault::new(given.span, format!("`{key}` is an attenuation"), "it is not less than 0 dB"))
+}
+
+fn rain(keys: &RainKeys) -> Result<Rain> {
+    let number = |key: &str, given: Option<At<f64>>, default: f64, range: (f64, f64)| {
+        given.map_or(Ok(default), |given| within(key, given, range, ""))
+    };
+    let p0 = keys.p0.map_or(0.05, |p| p.value);
+    if let Some(guilty) = keys.p0.filter(|p| !(p.value > 0.0 && p.value < 1.0)) {
+        return Err(Fault::new(guilty.span, "`p0` is out of range", "more than 0 and less than 1"));
+    }
+    if let Some(guilty) = keys.beta.filter(|b| b.value.0 <= 0.0) {
+        return Err(Fault::new(guilty.span, "`beta` must be more than zero", ""));
+    }
+    Ok(Rain {
+        m: number("m", keys.m, -3.26, (-20.0, 20.0))?,
+        sigma: number("sigma", keys.sigma, 1.65, (LEAST, 10.0))?,
+        p0,
+        beta: keys.beta.map_or(2e-4, |b| b.value.0),
+        step: step_or("step", keys.step, Duration::from_secs(1))?,
+        scintillation_db: keys.scintillation.map_or(Ok(0.0), |s| attenuation("scintillation", s))?,
+        // empty: the link's name, once it is known
+        station: keys.station.as_ref().map_or_else(String::new, |s| s.value.0.clone()),
+        scale: number("scale", keys.scale, 1.0, (LEAST, 100.0))?,
+    })
+}
+
+fn effect(keys: &FadeKeys, span: Span) -> Result<FadeEffect> {
+    match (&keys.coding, &keys.acm) {
+        (Some(coding), None) => {
+            let coding = self::coding(&coding.value);
+            let clear_db = match (keys.clear, &keys.anchor) {
+                (Some(clear), None) => clear.value.0,
+                (None, Some(anchor)) => anchored(coding, anchor)?,
+                _ => {
+                    let label = "write either `clear` or `anchor`";
+                    return Err(Fault::new(span, "`coding` needs one Eb/N0 under clear sky", label));
+                }
+            };
+            Ok(FadeEffect::Coding { coding, clear_db })
+        }
+        (None, Some(acm)) => {
+            if let Some(guilty) = keys.clear.map(|c| c.span).or(keys.anchor.as_ref().map(|a| a.span)) {
+                let label = "write it into `acm` as `clear`";
+                return Err(Fault::new(guilty, "this goes with `coding`", label));
+            }
+            self::acm(&acm.value).map(FadeEffect::Acm)
+        }
+        _ => Err(Fault::new(span, "a fade has one effect", "write either `coding` or `acm`")),
+    }
+}
+
+fn coding(given: &CodingForm) -> Coding {
+    match given {
+        CodingForm::Plain(PlainCoding::Uncoded) => Coding::Uncoded,
+        CodingForm::Plain(PlainCoding::Viterbi) => Coding::Viterbi,
+        CodingForm::Table(table) => Coding::Threshold { ebn0_db: table.threshold.value.0 },
+    }
+}
+
+/// Eb/N0 under clear sky from the bit error rate at one fade.
+fn anchored(coding: Coding, given: &At<AnchorKeys>) -> Result<f64> {
+    let keys = &given.value;
+    let fade = attenuation("fade", keys.fade)?;
+    if matches!(coding, Coding::Threshold { .. }) {
+        let label = "give `clear`: a threshold has no bit error rate";
+        return Err(Fault::new(given.span, "`anchor` needs a coding with bit errors", label));
+    }
+    let ber = keys.ber.value.get();
+    coding.ebn0_for(ber).map(|ebn0| ebn0 + fade).ok_or_else(|| {
+        Fault::new(keys.ber.span, "no Eb/N0 has this bit error rate", "more than 0 and less than 0.5")
+    })
+}
+
+fn acm(keys: &AcmKeys) -> Result<Acm> {
+    let clear_db = keys.clear.value.0;
+    if clear_db < LOWEST_MODE_DB {
+        let label = format!("QPSK 1/4 needs {LOWEST_MODE_DB} dB");
+        return Err(Fault::new(keys.clear.span, "no mode works under clear sky", label));
+    }
+    Ok(Acm {
+        clear_db,
+        hysteresis_db: keys.hysteresis.map_or(Ok(0.5), |h| attenuation("hysteresis", h))?,
+        delay: keys.delay.map_or(Duration::from_secs(1), |d| d.value),
+    })
+}

@@ -1,0 +1,145 @@
+//! `[[instruments]]` and `[[captures]]`.
+
+use super::dynamics::step;
+use super::names::Directions;
+use super::ordered;
+use crate::diagnostic::{Fault, Result, did_you_mean, listed};
+use crate::form::At;
+use crate::keys::{CaptureKeys, InstrumentKeys, InstrumentWord};
+use crate::types::{CaptureSpec, FlowSpec, InstrumentKind, InstrumentSpec};
+use bentpipe_base::{Duration, Instant, Rate, Size};
+use std::collections::BTreeSet;
+
+/// Most instruments.
+const MAX_INSTRUMENTS: usize = 1000;
+/// Most intervals of all instruments together.
+const MAX_INTERVALS: u64 = 2_000_000;
+/// Rate of the paper's side channel.
+const SIDE_CHANNEL_BPS: u64 = 256_000;
+const SECOND: Duration = Duration::from_secs(1);
+/// Most captures.
+const MAX_CAPTURES: usize = 1000;
+/// Headers of a packet fit into this.
+const LEAST_SNAP: Size = Size(64);
+/// A packet is never longer.
+const MOST_SNAP: Size = Size(65_535);
+/// Room for the head of a file and some packets.
+const LEAST_LIMIT: Size = Size(4096);
+/// Largest file of a capture.
+const MOST_LIMIT: Size = Size(1 << 40);
+/// File of a capture unless told otherwise.
+const LIMIT: Size = Size(64 << 20);
+
+pub(super) fn instruments(
+    given: &[At<InstrumentKeys>],
+    names: &Directions,
+    flows: &[FlowSpec],
+    duration: Duration,
+) -> Result<Vec<InstrumentSpec>> {
+    let mut all: Vec<InstrumentSpec> = Vec::new();
+    let mut taken = BTreeSet::new();
+    let mut intervals = 0_u64;
+    for instrument in given {
+        let keys = &instrument.value;
+        let name = keys.name.value.0.clone();
+        if all.len() == MAX_INSTRUMENTS {
+            let label = format!("the limit is {MAX_INSTRUMENTS}");
+            return Err(Fault::new(instrument.span, "there are too many instruments", label));
+        }
+        if !taken.insert(name.clone()) {
+            let message = format!("two instruments are called `{name}`");
+            return Err(Fault::new(keys.name.span, message, "this name is taken"));
+        }
+        let every = step("every", keys.every)?;
+        if keys.kind.value == InstrumentWord::SideChannel && !every.0.is_multiple_of(SECOND.0) {
+            let label = "a side channel counts errored seconds";
+            return Err(Fault::new(keys.every.span, "`every` is not a whole number of seconds", label));
+        }
+        intervals = intervals.saturating_add(duration.0.div_ceil(every.0));
+        if intervals > MAX_INTERVALS {
+            let label = format!("all instruments together have at most {MAX_INTERVALS}");
+            return Err(Fault::new(keys.every.span, "there are too many intervals", label));
+        }
+        all.push(InstrumentSpec { name, kind: kind(keys, names, flows)?, every });
+    }
+    Ok(all)
+}
+
+fn kind(keys: &InstrumentKeys, names: &Directions, flows: &[FlowSpec]) -> Result<InstrumentKind> {
+    let link = names.find(&keys.link)?;
+    let word = keys.kind.value;
+    if let Some(guilty) = keys.rate.filter(|_| word != InstrumentWord::SideChannel) {
+        return Err(Fault::new(guilty.span, "only a side channel has a rate", ""));
+    }
+    if let Some(guilty) = keys.flow.as_ref().filter(|_| word != InstrumentWord::Bins) {
+        return Err(Fault::new(guilty.span, "only bins have a flow", ""));
+    }
+    match word {
+        InstrumentWord::SideChannel => {
+            let rate = keys.rate.map(|r| r.value).or(Rate::from_bps(SIDE_CHANNEL_BPS));
+            let rate = rate.ok_or_else(|| Fault::new(keys.kind.span, "this channel has no rate", ""))?;
+            Ok(InstrumentKind::SideChannel { link, rate })
+        }
+        InstrumentWord::Counters => Ok(InstrumentKind::Counters { link }),
+        InstrumentWord::Bins => {
+            let name = keys
+                .flow
+                .as_ref()
+                .ok_or_else(|| Fault::new(keys.kind.span, "bins have no `flow`", "`flow` must be given"))?;
+            let word = &name.value.0;
+            let flow = flows.iter().position(|f| f.name == *word).ok_or_else(|| {
+                let names = || flows.iter().map(|f| f.name.as_str());
+                Fault::new(name.span, format!("there is no flow `{word}`"), did_you_mean(word, names()))
+                    .help(format!("help: flows: {}", listed(names())))
+            })?;
+            Ok(InstrumentKind::Bins { flow, link })
+        }
+    }
+}
+
+pub(super) fn captures(
+    given: &[At<CaptureKeys>],
+    names: &Directions,
+    duration: Duration,
+) -> Result<Vec<CaptureSpec>> {
+    let mut all: Vec<CaptureSpec> = Vec::new();
+    for capture in given {
+        let keys = &capture.value;
+        let at = names.find(&keys.link)?;
+        if all.len() == MAX_CAPTURES {
+            let label = format!("the limit is {MAX_CAPTURES}");
+            return Err(Fault::new(capture.span, "there are too many captures", label));
+        }
+        if all.iter().any(|c| c.at == at) {
+            let message = format!("two captures of `{}`", keys.link.value.0);
+            return Err(Fault::new(keys.link.span, message, "one records all packets of a direction"));
+        }
+        let (from, to) = times(capture, duration)?;
+        let snap = size("snap", keys.snap, MOST_SNAP, (LEAST_SNAP, MOST_SNAP))?;
+        let limit = size("limit", keys.limit, LIMIT, (LEAST_LIMIT, MOST_LIMIT))?;
+        all.push(CaptureSpec { at, from, to, snap, limit });
+    }
+    Ok(all)
+}
+
+fn times(capture: &At<CaptureKeys>, duration: Duration) -> Result<(Instant, Instant)> {
+    let keys = &capture.value;
+    let end = Instant(duration.0);
+    let from = keys.from.unwrap_or(At { value: Instant::ZERO, span: capture.span });
+    let to = keys.to.unwrap_or(At { value: end, span: from.span });
+    if let Some(late) = [from, to].into_iter().find(|t| t.value > end) {
+        let label = format!("the run lasts {duration}");
+        return Err(Fault::new(late.span, "the capture goes beyond the run", label));
+    }
+    ordered("capture", from, to)?;
+    Ok((from.value, to.value))
+}
+
+fn size(key: &str, given: Option<At<Size>>, default: Size, (least, most): (Size, Size)) -> Result<Size> {
+    let Some(given) = given else { return Ok(default) };
+    if (least..=most).contains(&given.value) {
+        return Ok(given.value);
+    }
+    let label = format!("from {} B to {} B", least.0, most.0);
+    Err(Fault::new(given.span, format!("`{key}` is out of range"), label))
+}

@@ -1,0 +1,64 @@
+//! `[satellite]`: users behind stations of one satellite, switched on the ground or on board.
+
+use super::direction::Side;
+use super::dumbbell::{link, node};
+use super::ground::Ground;
+use super::{Network, check_nodes};
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::{SatelliteKeys, Topology};
+use crate::types::NodeKind;
+use bentpipe_base::Duration;
+
+pub(super) fn build(given: &At<SatelliteKeys>, ground: &Ground<'_>) -> Result<Network> {
+    let keys = &given.value;
+    let side = |whose, span| Side { whose, span, forward: None, ground };
+    let access = side("the access links", keys.access.span).direction(&keys.access.value)?;
+    let hop = hop(keys, access.delay)?;
+    // a bent pipe is one link, to the hub and back; a switch on board parts the way up from the way down
+    let (up, down) = match keys.topology.value {
+        Topology::Star => (hop, hop),
+        Topology::Mesh => (hop / 2, hop - hop / 2),
+    };
+    let uplink = side("the uplink", keys.uplink.span).channel(&keys.uplink.value, Some(up))?;
+    let mut downlink = side("the downlink", keys.downlink.span).channel(&keys.downlink.value, Some(down))?;
+    let switch = match keys.topology.value {
+        Topology::Star => "hub",
+        Topology::Mesh => {
+            downlink.buffer = keys.onboard_buffer.map_or(downlink.buffer, |b| b.value);
+            "satellite"
+        }
+    };
+    let stations = keys.stations.map_or(2, |n| n.value.0) as usize;
+    check_nodes(2 * stations + 1, given.span)?;
+
+    let mut network = Network::empty();
+    for n in 1..=stations {
+        network.add(node(format!("user{n}"), NodeKind::Host));
+    }
+    for n in 1..=stations {
+        network.add(node(format!("station{n}"), NodeKind::Router));
+    }
+    network.add(node(switch.into(), NodeKind::Router));
+    for n in 0..stations {
+        let ends = (stations + n, 2 * stations);
+        let mut hop = link(format!("station{}-uplink", n + 1), ends, uplink.clone(), downlink.clone());
+        hop.reverse_name = format!("station{}-downlink", n + 1);
+        network.links.push(hop);
+    }
+    for n in 0..stations {
+        let ends = (n, stations + n);
+        network.links.push(link(format!("user{}-access", n + 1), ends, access.clone(), access.clone()));
+    }
+    Ok(network)
+}
+
+/// One way over the satellite: what the access links leave.
+fn hop(keys: &SatelliteKeys, access: Duration) -> Result<Duration> {
+    let (one_way, taken) = (keys.rtt.value / 2, access * 2);
+    if one_way < taken {
+        let label = format!("two access links of {access} each way take {} of it", taken * 2);
+        return Err(Fault::new(keys.rtt.span, "`rtt` is too short for the access links", label));
+    }
+    Ok(one_way - taken)
+}

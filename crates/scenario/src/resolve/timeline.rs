@@ -1,0 +1,139 @@
+//! `[[timeline]]`: changes of links during the run.
+
+use super::names::Directions;
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::TimelineKeys;
+use crate::source::Span;
+use crate::types::{Buffer, Direction, DirectionSpec, LinkSpec};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_link::{Capacity, Change, Orbit};
+use std::collections::BTreeMap;
+
+/// Most changes of a run.
+const MAX_CHANGES: usize = 20_000;
+
+/// The times in which the timeline takes a direction down.
+type Outages = BTreeMap<Direction, Vec<(Instant, Instant, Span)>>;
+
+/// Puts the changes of a timeline on the links.
+pub(super) fn apply(
+    timeline: &[At<TimelineKeys>],
+    links: &mut [LinkSpec],
+    names: &Directions,
+    duration: Duration,
+) -> Result<()> {
+    let mut outages = Outages::new();
+    let mut count = 0;
+    for entry in timeline {
+        let keys = &entry.value;
+        if keys.at.value.0 >= duration.0 {
+            let label = format!("the run lasts {duration}");
+            return Err(Fault::new(keys.at.span, "this change comes after the run", label));
+        }
+        let direction = names.find(&keys.link)?;
+        let (change, back) = change(entry)?;
+        has_effect(entry, side(links, direction))?;
+        let changes = changes_of(links, direction);
+        changes.push((keys.at.value, change));
+        count += 1;
+        if let Some(back) = back {
+            outages.entry(direction).or_default().push((keys.at.value, back, entry.span));
+            if back.0 < duration.0 {
+                changes.push((back, Change { up: Some(true), ..Change::default() }));
+                count += 1;
+            }
+        } else if change.up.is_some() {
+            outages.entry(direction).or_default().push((keys.at.value, keys.at.value, entry.span));
+        }
+        if count > MAX_CHANGES {
+            let label = format!("the limit is {MAX_CHANGES}, and an outage is two");
+            return Err(Fault::new(entry.span, "there are too many changes", label));
+        }
+    }
+    for link in links {
+        for side in [&mut link.forward, &mut link.backward] {
+            if let Some(dynamics) = &mut side.dynamics {
+                // stable: of two changes at one instant the later in the file wins
+                dynamics.changes.sort_by_key(|(at, _)| *at);
+            }
+        }
+    }
+    outages.into_values().try_for_each(apart)
+}
+
+const fn side(links: &[LinkSpec], direction: Direction) -> &DirectionSpec {
+    let link = &links[direction.link];
+    if direction.backward { &link.backward } else { &link.forward }
+}
+
+fn changes_of(links: &mut [LinkSpec], direction: Direction) -> &mut Vec<(Instant, Change)> {
+    let link = &mut links[direction.link];
+    let side = if direction.backward { &mut link.backward } else { &mut link.forward };
+    &mut side.dynamics.get_or_insert_default().changes
+}
+
+/// Refuses to set what something else on the direction sets all the time.
+fn has_effect(entry: &At<TimelineKeys>, side: &DirectionSpec) -> Result<()> {
+    let keys = &entry.value;
+    let Some(dynamics) = &side.dynamics else { return Ok(()) };
+    let slots = match &dynamics.orbit {
+        Some(Orbit::Slots(slots)) => Some(slots),
+        _ => None,
+    };
+    let sets_rate = match (&dynamics.capacity, slots) {
+        (Some(_), _) => Some("its `capacity` says the rate"),
+        (None, Some(slots)) if slots.rate.is_some() => Some("the slots of its orbit say the rate"),
+        _ => None,
+    };
+    let sets_delay = slots.map(|_| "the slots of its orbit say the delay");
+    let rate = keys.rate.map(|v| v.span).zip(sets_rate).map(|(span, why)| ("rate", span, why));
+    let delay = keys.delay.map(|v| v.span).zip(sets_delay).map(|(span, why)| ("delay", span, why));
+    match rate.or(delay) {
+        None => Ok(()),
+        Some((key, span, why)) => {
+            Err(Fault::new(span, format!("`{key}` has no effect on `{}`", keys.link.value.0), why))
+        }
+    }
+}
+
+/// What an entry changes, and when the outage that it begins is over.
+fn change(entry: &At<TimelineKeys>) -> Result<(Change, Option<Instant>)> {
+    let keys = &entry.value;
+    if let (Some(up), Some(_)) = (keys.up, keys.outage) {
+        let label = "an outage takes the link down and brings it up again";
+        return Err(Fault::new(up.span, "`up` and `outage` exclude each other", label));
+    }
+    if let Some(outage) = keys.outage.filter(|o| o.value.is_zero()) {
+        return Err(Fault::new(outage.span, "`outage` must be more than zero", ""));
+    }
+    let change = Change {
+        rate: keys.rate.map(|v| v.value),
+        delay: keys.delay.map(|v| v.value),
+        buffer: keys.buffer.map(|v| match v.value {
+            Buffer::Packets(n) => Capacity::Packets(n),
+            Buffer::Bytes(n) => Capacity::Bytes(n),
+        }),
+        loss: keys.loss.map(|v| v.value),
+        ber: keys.ber.map(|v| v.value),
+        up: keys.outage.map(|_| false).or(keys.up.map(|v| v.value)),
+    };
+    if change == Change::default() {
+        let label = "give rate, delay, buffer, loss, ber, outage or up";
+        return Err(Fault::new(entry.span, "this entry changes nothing", label));
+    }
+    Ok((change, keys.outage.map(|o| keys.at.value + o.value)))
+}
+
+/// Refuses outages that run into each other: the end of the first would cut the second short.
+fn apart(mut outages: Vec<(Instant, Instant, Span)>) -> Result<()> {
+    outages.sort_by_key(|(from, ..)| *from);
+    for two in outages.windows(2) {
+        let ((from, to, _), (next, _, span)) = (two[0], two[1]);
+        if next < to || (next == from && to > from) {
+            let label = format!("one lasts from {} to {}", Duration(from.0), Duration(to.0));
+            return Err(Fault::new(span, "this falls into an outage", label));
+        }
+    }
+    Ok(())
+}

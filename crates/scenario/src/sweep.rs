@@ -1,0 +1,95 @@
+//! `[sweep]`: which runs `bentpipe sweep` makes of a file.
+
+use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
+use crate::form::{At, Keys as _, optional};
+use crate::keys::{FileKeys, PrecisionKeys, SweepKeys};
+use crate::parameters::Parameters;
+use crate::source::{Source, Sources};
+use crate::value;
+
+/// Most combinations of values.
+const MAX_CELLS: usize = 1_000_000;
+
+/// A sweep: one cell for every combination of values, several seeds each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepSpec {
+    /// Parameters and their values, as `--set` takes them, in the order of the file.
+    pub axes: Vec<(String, Vec<String>)>,
+    /// Runs of each cell.
+    pub seeds: u32,
+    /// What to measure, as written.
+    pub measure: Vec<String>,
+    /// When more seeds are needed.
+    pub precision: Option<Precision>,
+}
+
+/// A wished precision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Precision {
+    /// Whose: one of the sweep's `measure`.
+    pub of: String,
+    /// Half-width of the 95 % interval over the mean, more than 0 and less than 1.
+    pub relative: f64,
+    /// Runs of a cell at most, not less than the sweep's `seeds`.
+    pub max_seeds: u32,
+}
+
+/// Reads the `[sweep]` of a scenario file; `None` when it has none.
+///
+/// # Errors
+/// The first error in the table, an axis that is no parameter, and text that is no scenario file. The rest of the file
+/// is left to [`crate::load`].
+pub fn sweep(source: &Source) -> core::result::Result<Option<SweepSpec>, Box<Diagnostic>> {
+    read(source).map_err(|fault| fault.place(&Sources::new(source, &[])))
+}
+
+fn read(source: &Source) -> Result<Option<SweepSpec>> {
+    let root = value::parse(source)?;
+    FileKeys::REF.check(&root, "the file")?;
+    let parameters = Parameters::read(&root, &[])?;
+    let keys = optional::<SweepKeys>(&root, "sweep")?;
+    keys.map(|keys| resolve(&keys, &parameters)).transpose()
+}
+
+/// Checks a sweep against the parameters of its file.
+pub(crate) fn resolve(given: &At<SweepKeys>, parameters: &Parameters) -> Result<SweepSpec> {
+    let keys = &given.value;
+    let mut cells = 1_usize;
+    for axis in &keys.axes.value.0 {
+        if !parameters.names().any(|name| name == axis.name) {
+            return Err(parameters.unknown(&axis.name, axis.span));
+        }
+        cells = cells.saturating_mul(axis.values.len());
+    }
+    if cells > MAX_CELLS {
+        let label = format!("these are {cells}, the limit is {MAX_CELLS}");
+        return Err(Fault::new(keys.axes.span, "there are too many combinations", label));
+    }
+    let measure = keys.measure.as_ref().map_or_else(|| vec!["goodput".to_owned()], |m| m.value.0.clone());
+    let seeds = keys.seeds.map_or(5, |s| s.value.0 as u32);
+    let precision = keys.precision.as_ref().map(|p| precision(p, seeds, &measure)).transpose()?;
+    let axes = keys.axes.value.0.iter().map(|a| (a.name.clone(), a.values.clone())).collect();
+    Ok(SweepSpec { axes, seeds, measure, precision })
+}
+
+fn precision(given: &At<PrecisionKeys>, seeds: u32, measure: &[String]) -> Result<Precision> {
+    let keys = &given.value;
+    let of = &keys.of.value.0;
+    if !measure.contains(of) {
+        let names = || measure.iter().map(String::as_str);
+        return Err(Fault::new(keys.of.span, format!("`{of}` is not measured"), did_you_mean(of, names()))
+            .help(format!("help: measured are {}", listed(names()))));
+    }
+    if !(keys.relative.value > 0.0 && keys.relative.value < 1.0) {
+        return Err(Fault::new(
+            keys.relative.span,
+            "`relative` is out of range",
+            "more than 0 and less than 1",
+        ));
+    }
+    let max_seeds = keys.max_seeds.map_or(50.max(seeds), |s| s.value.0 as u32);
+    if let Some(guilty) = keys.max_seeds.filter(|_| max_seeds < seeds) {
+        return Err(Fault::new(guilty.span, "`max_seeds` is less than `seeds`", format!("that is {seeds}")));
+    }
+    Ok(Precision { of: of.clone(), relative: keys.relative.value, max_seeds })
+}

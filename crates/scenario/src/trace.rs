@@ -1,0 +1,177 @@
+//! Trace files: text that the caller reads, and errors that name the line.
+
+use crate::lists::millis;
+use crate::quantity::{self, exact};
+use bentpipe_base::{Duration, Instant, Rate};
+
+/// Most opportunities of a mahimahi trace.
+const MAX_OPPORTUNITIES: usize = 500_000;
+/// Most points of a list of rates.
+const MAX_POINTS: usize = 100_000;
+/// First line of a list of rates.
+const HEADER: &str = "time_s,rate_bps";
+
+/// Brings the files that a scenario names. This crate opens none.
+pub trait Files {
+    /// The text of the file at `path`, as the scenario file says it.
+    ///
+    /// # Errors
+    /// Why there is none, in a few words.
+    fn read(&self, path: &str) -> Result<String, String>;
+}
+
+/// For callers without files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str) -> Result<String, String> {
+        Err("files cannot be read here".to_owned())
+    }
+}
+
+/// What is wrong with a file: in which line, and what to write there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// From 1.
+    pub(crate) line: usize,
+    pub(crate) message: String,
+    pub(crate) label: String,
+}
+
+fn wrong(line: usize, message: impl Into<String>, label: impl Into<String>) -> Wrong {
+    Wrong { line, message: message.into(), label: label.into() }
+}
+
+/// A mahimahi trace: one whole number of milliseconds per line, in order, the last more than zero.
+pub(crate) fn mahimahi(text: &str) -> Result<Vec<Duration>, Wrong> {
+    let mut all: Vec<Duration> = Vec::new();
+    for (n, line) in lines(text) {
+        if all.len() == MAX_OPPORTUNITIES {
+            return Err(wrong(n, "the trace is too long", format!("the limit is {MAX_OPPORTUNITIES} lines")));
+        }
+        let digits = !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit());
+        let number = if digits { line.parse::<i128>().ok() } else { None };
+        let Some(number) = number else {
+            let label = "each line holds one whole number: the millisecond at which a packet may leave";
+            return Err(wrong(n, format!("\"{}\" is not a time", crate::scalars::shown(line)), label));
+        };
+        let time = millis(number).map_err(|why| wrong(n, format!("{line} ms is {why}"), ""))?;
+        if all.last().is_some_and(|last| *last > time) {
+            return Err(wrong(
+                n,
+                "the trace goes back in time",
+                "times are in order; several lines may say the same",
+            ));
+        }
+        all.push(time);
+    }
+    match all.last() {
+        None => Err(wrong(1, "the trace is empty", "it needs at least one line")),
+        Some(last) if last.is_zero() => Err(wrong(
+            all.len(),
+            "the trace ends at 0 ms",
+            "the last time is its length, so it is more than zero",
+        )),
+        _ => Ok(all),
+    }
+}
+
+/// Rates over time: a header, then a time in seconds and a rate in bit/s per line; 0 carries nothing.
+pub(crate) fn rates(text: &str) -> Result<Vec<(Instant, Option<Rate>)>, Wrong> {
+    let mut lines = lines(text);
+    if lines.next().is_none_or(|(_, first)| first != HEADER) {
+        return Err(wrong(1, "the header is missing", format!("the first line says {HEADER}")));
+    }
+    let mut all: Vec<(Instant, Option<Rate>)> = Vec::new();
+    for (n, line) in lines {
+        if all.len() == MAX_POINTS {
+            return Err(wrong(n, "the list is too long", format!("the limit is {MAX_POINTS} lines")));
+        }
+        let shown = crate::scalars::shown(line);
+        let Some((time, rate)) = line.split_once(',') else {
+            return Err(wrong(
+                n,
+                format!("\"{shown}\" is not a time and a rate"),
+                "write them with a comma between, as in 60,1500000",
+            ));
+        };
+        let time = amount(time, 1_000_000_000, quantity::YEAR).ok_or_else(|| {
+            wrong(n, format!("\"{shown}\" does not begin with a time"), "it is in seconds, at most a year")
+        })?;
+        let rate = amount(rate, 1, quantity::RATE.most.0).ok_or_else(|| {
+            wrong(
+                n,
+                format!("\"{shown}\" does not end with a rate"),
+                "it is in bit/s, a whole number; 0 carries nothing",
+            )
+        })?;
+        if all.last().is_some_and(|(last, _)| last.0 >= time) {
+            return Err(wrong(n, "the list goes back in time", "each time is later than the one before"));
+        }
+        all.push((Instant(time), Rate::from_bps(rate)));
+    }
+    if all.is_empty() { Err(wrong(2, "the list is empty", "it needs at least one line")) } else { Ok(all) }
+}
+
+/// Numbered lines without their ends. A file ends in a newline, or not.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()))
+}
+
+/// A decimal number times `scale`, which must be whole.
+fn amount(text: &str, scale: u64, most: u64) -> Option<u64> {
+    let (number, rest) = quantity::split(text.trim());
+    if number.is_empty() || !rest.is_empty() {
+        return None;
+    }
+    exact(number, scale).ok().filter(|n| *n <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_are_read_exactly() {
+        let ms = Duration::from_millis;
+        assert_eq!(mahimahi("0\n5\r\n5\n12"), Ok(vec![ms(0), ms(5), ms(5), ms(12)]));
+        let rate = |n| Rate::from_bps(n);
+        let read = rates("time_s,rate_bps\n0,1000\n1.5, 0\n2e1,7\n");
+        assert_eq!(
+            read,
+            Ok(vec![
+                (Instant(0), rate(1000)),
+                (Instant(1_500_000_000), None),
+                (Instant(20_000_000_000), rate(7))
+            ])
+        );
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (text, line) in [
+            ("", 1),
+            ("1\n\n2", 2),
+            ("1\nx", 2),
+            ("1\n-1", 2),
+            ("3\n2", 2),
+            ("0\n0\n", 2),
+            ("1\n99999999999999999999999999999999999999999999", 2),
+            ("1.5", 1),
+        ] {
+            assert_eq!(mahimahi(text).map_err(|w| w.line), Err(line), "{text:?}");
+        }
+        for (text, line) in [
+            ("", 1),
+            ("0,1", 1),
+            ("time_s,rate_bps", 2),
+            ("time_s,rate_bps\n0,1\n0,2", 3),
+            ("time_s,rate_bps\n0;1", 2),
+            ("time_s,rate_bps\n0,1\n1,1.5", 3),
+            ("time_s,rate_bps\n-1,5", 2),
+        ] {
+            assert_eq!(rates(text).map_err(|w| w.line), Err(line), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! One direction of a link, with all that changes on it.
+
+use super::{at, buffer, quoted, rate, size, time};
+use crate::types::DirectionSpec;
+use bentpipe_base::Duration;
+use bentpipe_link::{
+    Access, Acm, CapacityTrace, Coding, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Handover,
+    Orbit, Outages, Rain, Slots,
+};
+
+pub(super) fn direction(d: &DirectionSpec) -> String {
+    let constant = format!(
+        "rate = {}, delay = {}, buffer = {}, loss = {:?}, ber = {:?}, framing = {}",
+        rate(d.rate),
+        time(d.delay),
+        buffer(d.buffer),
+        d.loss.get(),
+        d.ber.get(),
+        size(d.framing)
+    );
+    let varying = d.dynamics.as_deref().map_or_else(Vec::new, dynamics);
+    let parts: Vec<_> = core::iter::once(constant).chain(varying).collect();
+    format!("{{ {} }}", parts.join(", "))
+}
+
+/// All but the timeline, which has tables of its own.
+fn dynamics(d: &Dynamics) -> Vec<String> {
+    let parts = [
+        d.capacity.as_ref().map(capacity),
+        d.orbit.as_ref().map(orbit),
+        d.fade.as_ref().map(fade),
+        d.bursts.as_ref().map(bursts),
+        d.outages.as_ref().map(outages),
+        d.access.map(access),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+fn capacity(capacity: &CapacityTrace) -> String {
+    match capacity {
+        CapacityTrace::Steps { points, repeat } => {
+            let points: Vec<_> = points
+                .iter()
+                .map(|(when, r)| format!("[{}, {}]", at(*when), r.map_or_else(|| quoted("none"), rate)))
+                .collect();
+            let repeat = repeat.map_or_else(String::new, |r| format!(", repeat = {}", time(r)));
+            format!("capacity = {{ steps = [{}]{repeat} }}", points.join(", "))
+        }
+        CapacityTrace::Opportunities { at, .. } => {
+            let list: Vec<_> = at.iter().map(|t| (t.0 / 1_000_000).to_string()).collect();
+            format!("capacity = {{ opportunities_ms = [{}] }}", list.join(", "))
+        }
+    }
+}
+
+fn decibel(db: f64) -> String {
+    quoted(&format!("{db} dB"))
+}
+
+/// A range of times, or one.
+fn times(least: Duration, most: Duration) -> String {
+    if least == most { time(least) } else { format!("[{}, {}]", time(least), time(most)) }
+}
+
+fn orbit(orbit: &Orbit) -> String {
+    match orbit {
+        Orbit::Pass(pass) => format!(
+            "orbit = {{ pass = {{ altitude = \"{} km\", min_elevation = \"{} deg\", every = {} }} }}",
+            pass.altitude_km,
+            pass.min_elevation_deg,
+            time(pass.every)
+        ),
+        Orbit::Slots(slots) => format!("orbit = {{ slots = {} }}", self::slots(slots)),
+    }
+}
+
+fn slots(s: &Slots) -> String {
+    let rates = s
+        .rate
+        .map_or_else(String::new, |(least, most)| format!("rate = [{}, {}], ", rate(least), rate(most)));
+    let handover = match s.handover {
+        Handover::Seamless => quoted("seamless"),
+        Handover::Outage(least, most) => format!("{{ outage = {} }}", times(least, most)),
+        Handover::Loss(loss, t) => format!("{{ loss = {:?}, time = {} }}", loss.get(), time(t)),
+    };
+    format!(
+        "{{ period = {}, offset = {}, delay = {}, pair = {}, jitter = {}, jitter_step = {}, {rates}handover = {handover}, reorder = {} }}",
+        time(s.period),
+        time(s.offset),
+        times(s.delay.0, s.delay.1),
+        quoted(&s.pair),
+        time(s.jitter),
+        time(s.jitter_step),
+        s.reorder
+    )
+}
+
+fn fade(fade: &Fade) -> String {
+    let source = match &fade.source {
+        FadeSource::Profile(points) => {
+            let points: Vec<_> =
+                points.iter().map(|(when, db)| format!("[{}, {}]", at(*when), decibel(*db))).collect();
+            format!("profile = [{}]", points.join(", "))
+        }
+        FadeSource::Rain(rain) => format!("rain = {}", self::rain(rain)),
+    };
+    let effect = match fade.effect {
+        FadeEffect::Coding { coding, clear_db } => {
+            let coding = match coding {
+                Coding::Uncoded => quoted("uncoded"),
+                Coding::Viterbi => quoted("viterbi"),
+                Coding::Threshold { ebn0_db } => format!("{{ threshold = {} }}", decibel(ebn0_db)),
+            };
+            format!("coding = {coding}, clear = {}", decibel(clear_db))
+        }
+        FadeEffect::Acm(Acm { clear_db, hysteresis_db, delay }) => format!(
+            "acm = {{ clear = {}, hysteresis = {}, delay = {} }}",
+            decibel(clear_db),
+            decibel(hysteresis_db),
+            time(delay)
+        ),
+    };
+    format!("fade = {{ {source}, {effect}, every = {} }}", time(fade.every))
+}
+
+fn rain(r: &Rain) -> String {
+    format!(
+        "{{ m = {:?}, sigma = {:?}, p0 = {:?}, beta = \"{} 1/s\", step = {}, scintillation = {}, station = {}, scale = {:?} }}",
+        r.m,
+        r.sigma,
+        r.p0,
+        r.beta,
+        time(r.step),
+        decibel(r.scintillation_db),
+        quoted(&r.station),
+        r.scale
+    )
+}
+
+fn bursts(b: &GilbertElliott) -> String {
+    format!(
+        "bursts = {{ good = {}, bad = {}, loss_good = {:?}, loss_bad = {:?} }}",
+        time(b.good),
+        time(b.bad),
+        b.loss_good.get(),
+        b.loss_bad.get()
+    )
+}
+
+fn outages(o: &Outages) -> String {
+    format!(
+        "outages = {{ every = {}, length = {}, random = {} }}",
+        time(o.every),
+        times(o.shortest, o.longest),
+        o.random
+    )
+}
+
+fn access(access: Access) -> String {
+    match access {
+        Access::Dama(dama) => {
+            let free = dama.free.map_or_else(String::new, |f| format!(", free = {}", rate(f)));
+            format!("dama = {{ frame = {}, latency = {}{free} }}", time(dama.frame), time(dama.latency))
+        }
+        Access::IdleRelease(idle) => {
+            format!("idle_release = {{ idle = {}, setup = {} }}", time(idle.idle), time(idle.setup))
+        }
+    }
+}

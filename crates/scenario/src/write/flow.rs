@@ -1,0 +1,57 @@
+//! A flow, less its TCP.
+
+use super::{at, line, quoted, rate, size, time};
+use crate::types::{App, FlowSpec, NodeSpec, Pattern, Reader, Start};
+use bentpipe_base::Size;
+
+pub(super) fn write(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
+    out.push_str("\n[[flows]]\n");
+    line(out, "name", &quoted(&flow.name));
+    line(out, "from", &quoted(&nodes[flow.from].name));
+    line(out, "to", &quoted(&nodes[flow.to].name));
+    let app = match flow.app {
+        App::Bulk => quoted("bulk"),
+        App::Transfer(bytes) => format!("{{ transfer = {} }}", size(bytes)),
+        App::Rate(rate) => format!("{{ rate = {} }}", self::rate(rate)),
+        App::Requests { request, response, think, count } => {
+            let count = count.map_or_else(String::new, |n| format!(", count = {n}"));
+            format!(
+                "{{ requests = {{ request = {}, response = {}, think = {}{count} }} }}",
+                size(request),
+                size(response),
+                time(think)
+            )
+        }
+        App::Telnet { size: bytes, gap } => {
+            format!("{{ telnet = {{ size = {}, gap = {} }} }}", size(bytes), time(gap))
+        }
+        App::Udp { size: bytes, pattern } => udp(bytes, pattern),
+    };
+    line(out, "app", &app);
+    if let Some(group) = &flow.group {
+        line(out, "group", &quoted(group));
+    }
+    let reader = match flow.reader {
+        Reader::Eager => quoted("eager"),
+        Reader::Slow(rate) => format!("{{ rate = {} }}", self::rate(rate)),
+        Reader::Pause { from, to } => format!("{{ pause = {{ from = {}, to = {} }} }}", at(from), at(to)),
+        Reader::StopAt(instant) => format!("{{ stop_at = {} }}", at(instant)),
+    };
+    line(out, "reader", &reader);
+    let start = match flow.start {
+        Start::At(instant) => at(instant),
+        Start::Uniform(from, to) => format!("{{ from = {}, to = {} }}", at(from), at(to)),
+    };
+    line(out, "start", &start);
+}
+
+fn udp(bytes: Size, pattern: Pattern) -> String {
+    let (speed, pattern) = match pattern {
+        Pattern::Constant(speed) => (speed, quoted("constant")),
+        Pattern::Poisson(speed) => (speed, quoted("poisson")),
+        Pattern::OnOff { rate: speed, on, off } => {
+            (speed, format!("{{ on = {}, off = {} }}", time(on), time(off)))
+        }
+    };
+    format!("{{ udp = {{ rate = {}, size = {}, pattern = {pattern} }} }}", rate(speed), size(bytes))
+}

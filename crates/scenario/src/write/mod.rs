@@ -1,0 +1,144 @@
+//! A scenario back to TOML, with every default explicit: what `bentpipe check` prints.
+
+mod direction;
+mod flow;
+mod observe;
+mod tcp;
+
+use crate::form::Word as _;
+use crate::types::{Buffer, LinkSpec, NodeKind, NodeSpec, ParamValue, Scenario};
+use bentpipe_base::{Duration, Instant, Rate, Size};
+use core::fmt::Write as _;
+
+/// Writes a scenario as a file that loads back to an equal value.
+///
+/// That holds for what [`crate::load`] returned; a scenario built in code may hold what no file can say,
+/// such as a receiver with other options than its sender.
+pub fn to_toml(scenario: &Scenario) -> String {
+    let mut out = String::new();
+    head(&mut out, scenario);
+    if !scenario.parameters.is_empty() {
+        out.push_str("\n[resolved]\n");
+        for (name, value) in &scenario.parameters {
+            line(&mut out, name, &parameter(value));
+        }
+    }
+    for node in &scenario.nodes {
+        write_node(&mut out, node, scenario);
+    }
+    for link in &scenario.links {
+        write_link(&mut out, link, &scenario.nodes);
+    }
+    observe::timeline(&mut out, scenario);
+    write_flows(&mut out, scenario);
+    observe::instruments(&mut out, scenario);
+    observe::captures(&mut out, scenario);
+    out
+}
+
+fn line(out: &mut String, key: &str, value: &str) {
+    let _ = writeln!(out, "{key} = {value}");
+}
+
+fn head(out: &mut String, scenario: &Scenario) {
+    line(out, "schema", "1");
+    line(out, "title", &quoted(&scenario.title));
+    line(out, "seed", &scenario.seed.to_string());
+    line(out, "duration", &time(scenario.duration));
+    line(out, "stop", &quoted(scenario.stop.word()));
+    if let Some((from, to)) = scenario.measure {
+        line(out, "measure", &format!("{{ from = {}, to = {} }}", at(from), at(to)));
+    }
+}
+
+fn write_node(out: &mut String, node: &NodeSpec, scenario: &Scenario) {
+    out.push_str(match node.kind {
+        NodeKind::Host => "\n[[hosts]]\n",
+        NodeKind::Router => "\n[[routers]]\n",
+    });
+    line(out, "name", &quoted(&node.name));
+    if !node.routes.is_empty() {
+        let route = |(to, via): &(usize, usize)| {
+            let (to, via) = (&scenario.nodes[*to].name, &scenario.links[*via].name);
+            format!("    {{ to = {}, via = {} }},\n", quoted(to), quoted(via))
+        };
+        let routes: String = node.routes.iter().map(route).collect();
+        line(out, "routes", &format!("[\n{routes}]"));
+    }
+}
+
+fn write_link(out: &mut String, link: &LinkSpec, nodes: &[NodeSpec]) {
+    out.push_str("\n[[links]]\n");
+    line(out, "name", &quoted(&link.name));
+    line(out, "reverse_name", &quoted(&link.reverse_name));
+    line(out, "from", &quoted(&nodes[link.a].name));
+    line(out, "to", &quoted(&nodes[link.b].name));
+    line(out, "forward", &direction::direction(&link.forward));
+    line(out, "backward", &direction::direction(&link.backward));
+}
+
+/// Options that all flows share go to `[host]`; each flow keeps the rest.
+fn write_flows(out: &mut String, scenario: &Scenario) {
+    let options: Vec<_> = scenario.flows.iter().map(|f| tcp::options(&f.sender, &f.receiver)).collect();
+    let Some(first) = options.first() else { return };
+    let shared: Vec<bool> = (0..first.len()).map(|n| options.iter().all(|o| o[n].1 == first[n].1)).collect();
+    out.push_str("\n[host]\n");
+    for ((key, value), _) in first.iter().zip(&shared).filter(|(_, shared)| **shared) {
+        line(out, key, value);
+    }
+    for (flow, options) in scenario.flows.iter().zip(&options) {
+        flow::write(out, flow, &scenario.nodes);
+        for ((key, value), _) in options.iter().zip(&shared).filter(|(_, shared)| !**shared) {
+            line(out, key, value);
+        }
+    }
+}
+
+fn parameter(value: &ParamValue) -> String {
+    match value {
+        ParamValue::Text(text) => quoted(text),
+        ParamValue::Number(n) => format!("{n:?}"),
+        ParamValue::Integer(n) => n.to_string(),
+        ParamValue::Switch(on) => on.to_string(),
+    }
+}
+
+fn time(duration: Duration) -> String {
+    quoted(&duration.to_string())
+}
+
+fn at(instant: Instant) -> String {
+    time(Duration(instant.0))
+}
+
+fn size(bytes: Size) -> String {
+    // 128 segments of 1000 B are 125 KiB, but nobody would recognise them.
+    let round = bytes.0.is_multiple_of(1000);
+    quoted(&if round { format!("{} B", bytes.0) } else { bytes.to_string() })
+}
+
+fn rate(rate: Rate) -> String {
+    quoted(&rate.to_string())
+}
+
+fn buffer(buffer: Buffer) -> String {
+    match buffer {
+        Buffer::Packets(n) => quoted(&format!("{n} packets")),
+        Buffer::Bytes(bytes) => size(bytes),
+    }
+}
+
+/// A TOML basic string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}

@@ -1,0 +1,76 @@
+//! The timeline, the instruments and the captures.
+
+use super::{at, buffer, line, quoted, rate, size, time};
+use crate::types::{Buffer, Direction, InstrumentKind, LinkSpec, Scenario};
+use bentpipe_base::Instant;
+use bentpipe_link::{Capacity, Change};
+
+pub(super) fn timeline(out: &mut String, scenario: &Scenario) {
+    for link in &scenario.links {
+        for (name, side) in [(&link.name, &link.forward), (&link.reverse_name, &link.backward)] {
+            for (when, change) in side.dynamics.iter().flat_map(|d| &d.changes) {
+                entry(out, name, *when, change);
+            }
+        }
+    }
+}
+
+fn entry(out: &mut String, link: &str, when: Instant, change: &Change) {
+    out.push_str("\n[[timeline]]\n");
+    line(out, "at", &at(when));
+    line(out, "link", &quoted(link));
+    let capacity = |capacity| match capacity {
+        Capacity::Packets(n) => buffer(Buffer::Packets(n)),
+        Capacity::Bytes(bytes) => buffer(Buffer::Bytes(bytes)),
+    };
+    let values = [
+        ("rate", change.rate.map(rate)),
+        ("delay", change.delay.map(time)),
+        ("buffer", change.buffer.map(capacity)),
+        ("loss", change.loss.map(|p| format!("{:?}", p.get()))),
+        ("ber", change.ber.map(|p| format!("{:?}", p.get()))),
+        ("up", change.up.map(|up| up.to_string())),
+    ];
+    for (key, value) in values {
+        if let Some(value) = value {
+            line(out, key, &value);
+        }
+    }
+}
+
+/// Name of a direction.
+fn name(links: &[LinkSpec], direction: Direction) -> String {
+    let link = &links[direction.link];
+    quoted(if direction.backward { &link.reverse_name } else { &link.name })
+}
+
+pub(super) fn instruments(out: &mut String, scenario: &Scenario) {
+    for instrument in &scenario.instruments {
+        out.push_str("\n[[instruments]]\n");
+        line(out, "name", &quoted(&instrument.name));
+        let (word, link) = match instrument.kind {
+            InstrumentKind::SideChannel { link, .. } => ("side-channel", link),
+            InstrumentKind::Counters { link } => ("counters", link),
+            InstrumentKind::Bins { link, .. } => ("bins", link),
+        };
+        line(out, "kind", &quoted(word));
+        line(out, "link", &name(&scenario.links, link));
+        line(out, "every", &time(instrument.every));
+        match instrument.kind {
+            InstrumentKind::SideChannel { rate: r, .. } => line(out, "rate", &rate(r)),
+            InstrumentKind::Bins { flow, .. } => line(out, "flow", &quoted(&scenario.flows[flow].name)),
+            InstrumentKind::Counters { .. } => {}
+        }
+    }
+}
+
+pub(super) fn captures(out: &mut String, scenario: &Scenario) {
+    for capture in &scenario.captures {
+        out.push_str("\n[[captures]]\n");
+        line(out, "link", &name(&scenario.links, capture.at));
+        line(out, "from", &at(capture.from));
+        line(out, "to", &at(capture.to));
+        line(out, "snap", &size(capture.snap));
+        line(out, "limit", &size(capture.limit));
+    }
+}

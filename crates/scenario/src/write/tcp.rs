@@ -1,0 +1,78 @@
+//! The options of `[host]`.
+
+use super::{quoted, size, time};
+use crate::form::Word as _;
+use bentpipe_base::{Duration, Size};
+use bentpipe_tcp::{Config, Growth, Jitter, JitterKind, ReceiveBuffer, RecoveryParams, Scheme};
+use core::fmt::Write as _;
+
+/// Every option of `[host]`, in the order of the table of keys.
+pub(super) fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
+    let switch = |on: bool| on.to_string();
+    let limit = |limit: Option<Size>| limit.map_or_else(|| quoted("unlimited"), size);
+    let jitter = sender.jitter.unwrap_or(Jitter { max: Duration::ZERO, kind: JitterKind::Opportunity });
+    vec![
+        ("tcp", scheme(&sender.scheme)),
+        ("segment", size(Size(u64::from(sender.mss)))),
+        ("window", window(receiver.receive_buffer)),
+        ("iw", sender.initial_window.to_string()),
+        ("ssthresh", limit(sender.initial_ssthresh)),
+        ("delayed_ack", delayed_ack(receiver)),
+        ("send_buffer", limit(sender.send_buffer)),
+        ("nagle", switch(sender.nagle)),
+        ("jitter", time(jitter.max)),
+        ("jitter_kind", quoted(jitter.kind.word())),
+        ("min_rto", time(sender.rto.min)),
+        ("max_rto", time(sender.rto.max)),
+        ("initial_rto", time(sender.rto.initial)),
+        ("rto_granularity", time(sender.rto.granularity)),
+        ("max_timeouts", sender.max_timeouts.to_string()),
+        ("limited_transmit", switch(sender.limited_transmit)),
+        ("validation", quoted(sender.validation.word())),
+        ("pacing", switch(sender.pacing)),
+        ("ecn", switch(sender.ecn)),
+        ("timestamps", switch(sender.options.timestamps)),
+        // The sender's is already what its scheme makes of it.
+        ("sack", switch(receiver.options.sack)),
+        ("window_scale", switch(sender.options.window_scale)),
+        ("mss_option", switch(sender.options.mss)),
+        ("time_wait", time(sender.time_wait)),
+    ]
+}
+
+fn scheme(scheme: &Scheme) -> String {
+    let mut out = format!("{{ scheme = {}, recovery = {}", quoted(scheme.name), recovery(scheme.recovery));
+    let _ = match scheme.growth {
+        Growth::Reno => Ok(()),
+        Growth::Vegas(p) => {
+            write!(out, ", alpha = {:?}, beta = {:?}, gamma = {:?}", p.alpha, p.beta, p.gamma)
+        }
+        Growth::Cubic(p) => write!(
+            out,
+            ", beta = {:?}, c = {:?}, fast_convergence = {}, hystart = {}",
+            p.beta, p.c, p.fast_convergence, p.hystart
+        ),
+    };
+    out + " }"
+}
+
+fn recovery(recovery: RecoveryParams) -> String {
+    let (detection, reduction) = (recovery.detection.word(), recovery.reduction.word());
+    format!("{{ detection = \"{detection}\", reduction = \"{reduction}\", frto = {} }}", recovery.frto)
+}
+
+fn window(buffer: ReceiveBuffer) -> String {
+    match buffer {
+        ReceiveBuffer::Fixed(bytes) => size(bytes),
+        ReceiveBuffer::Auto { initial, max } => {
+            format!("{{ initial = {}, max = {} }}", size(initial), size(max))
+        }
+    }
+}
+
+fn delayed_ack(config: &Config) -> String {
+    match config.delayed_ack {
+        None => "false".into(),
+        Some(d) => format!("{{ count = {}, timeout = {} }}", d.count, time(d.timeout)),
+    }
+}

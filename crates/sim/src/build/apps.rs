@@ -1,0 +1,39 @@
+//! Applications of a scenario as those of hosts.
+
+use crate::world::Simulation;
+use bentpipe_base::Purpose;
+use bentpipe_nodes::{Answerer, Asker, Paced, Pattern, Reader, Typist, Writer};
+use bentpipe_scenario as spec;
+
+/// What the opening and the accepting end write. What is random comes from a stream of the flow's own.
+pub(super) fn writers(sim: &mut Simulation, flow: &spec::FlowSpec) -> (Writer, Writer) {
+    let mut rng = || sim.world.open_rng(&flow.name, Purpose::Application);
+    let writer = match flow.app {
+        spec::App::Bulk | spec::App::Udp { .. } => Writer::Bulk,
+        spec::App::Transfer(size) => Writer::Transfer(size.0),
+        spec::App::Rate(rate) => Writer::Paced(Paced::new(rate)),
+        spec::App::Requests { request, response, think, count } => {
+            let asker = Asker::new(request, response, think, count, rng());
+            return (Writer::Ask(Box::new(asker)), Writer::Answer(Answerer::new(request, response)));
+        }
+        spec::App::Telnet { size, gap } => Writer::Telnet(Box::new(Typist::new(size, gap, rng()))),
+    };
+    (writer, Writer::Silent)
+}
+
+pub(super) const fn reader(reader: &spec::Reader) -> Reader {
+    match *reader {
+        spec::Reader::Eager => Reader::Eager,
+        spec::Reader::Slow(rate) => Reader::Slow { rate, read: 0, since: None },
+        spec::Reader::Pause { from, to } => Reader::Pause(from, to),
+        spec::Reader::StopAt(at) => Reader::StopAt(at),
+    }
+}
+
+pub(super) const fn pattern(pattern: spec::Pattern) -> Pattern {
+    match pattern {
+        spec::Pattern::Constant(rate) => Pattern::Constant(rate),
+        spec::Pattern::Poisson(rate) => Pattern::Poisson(rate),
+        spec::Pattern::OnOff { rate, on, off } => Pattern::OnOff { rate, on, off },
+    }
+}

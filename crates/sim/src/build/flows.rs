@@ -1,0 +1,133 @@
+//! Flows of a scenario as connections and datagrams of hosts.
+
+use super::{Carries, FlowEnds, apps};
+use crate::routes::RouteTable;
+use crate::world::Simulation;
+use bentpipe_base::{Addr, Instant, NodeId, Purpose, Rng};
+use bentpipe_nodes::{Call, Listener, Reader, Stream};
+use bentpipe_scenario as spec;
+use bentpipe_tcp::Config;
+use std::sync::Arc;
+
+/// First port of a host's listeners and of its calls. Each host counts its own.
+const FIRST_PORT: u32 = 1024;
+
+pub(super) fn add(
+    sim: &mut Simulation,
+    scenario: &spec::Scenario,
+    nodes: &[NodeId],
+    table: &RouteTable<'_>,
+) -> Vec<FlowEnds> {
+    let mut ends = Vec::with_capacity(scenario.flows.len());
+    let mut configs = Configs::default();
+    let mut ports = PortCounter { used: vec![0; nodes.len()] };
+    for flow in &scenario.flows {
+        let (server, client) = (ports.next(flow.to), ports.next(flow.from));
+        let opens = (nodes[flow.from], Addr(flow.from as u32), client);
+        let accepts = (nodes[flow.to], Addr(flow.to as u32), server);
+        let (from, to) = if answers(flow) { (accepts, opens) } else { (opens, accepts) };
+        let path_bps = table.lowest_rate(from.1.0 as usize, to.1.0 as usize);
+        let start = start_of(scenario.seed, flow);
+        ends.push(FlowEnds { carries: carries(&flow.app), from, to, start, path_bps });
+        match flow.app {
+            spec::App::Udp { size, pattern } => {
+                let rng = sim.world.open_rng(&flow.name, Purpose::Application);
+                let pattern = apps::pattern(pattern);
+                let stream = Stream { port: client, to: (accepts.1, server), size, pattern, rng, start };
+                add_datagrams(sim, opens, accepts, &stream);
+            }
+            _ => add_connection(sim, flow, &mut configs, (opens, accepts, start)),
+        }
+    }
+    ends
+}
+
+/// True when the data comes from the host that accepts the connection.
+const fn answers(flow: &spec::FlowSpec) -> bool {
+    matches!(flow.app, spec::App::Requests { .. })
+}
+
+/// Index of the host where the flow's data comes from.
+pub(super) const fn sends(flow: &spec::FlowSpec) -> usize {
+    if answers(flow) { flow.to } else { flow.from }
+}
+
+const fn carries(app: &spec::App) -> Carries {
+    match app {
+        spec::App::Bulk | spec::App::Transfer(_) | spec::App::Rate(_) => Carries::Stream,
+        spec::App::Requests { .. } => Carries::Answers,
+        spec::App::Telnet { .. } => Carries::Typing,
+        spec::App::Udp { .. } => Carries::Datagrams,
+    }
+}
+
+/// A host and a port there.
+type End = (NodeId, Addr, u16);
+
+/// The flow's sender and receiver are where its data comes from and goes to, whoever opens the connection.
+fn add_connection(
+    sim: &mut Simulation,
+    flow: &spec::FlowSpec,
+    configs: &mut Configs,
+    (opens, accepts, start): (End, End, Instant),
+) {
+    let sending = (configs.share(&flow.sender), Reader::Eager);
+    let receiving = (configs.share(&flow.receiver), apps::reader(&flow.reader));
+    let (opening, accepting) = if answers(flow) { (receiving, sending) } else { (sending, receiving) };
+    let (writer, answerer) = apps::writers(sim, flow);
+    if let Some((host, _)) = sim.host(accepts.0) {
+        host.listen(accepts.2, Listener { config: accepting.0, writer: answerer, reader: accepting.1 });
+    }
+    if let Some((host, mut cx)) = sim.host(opens.0) {
+        let to = (accepts.1, accepts.2);
+        let call = Call { port: opens.2, to, config: opening.0, writer, reader: opening.1 };
+        host.connect_at(&mut cx, start, call);
+    }
+}
+
+fn add_datagrams(sim: &mut Simulation, from: End, to: End, stream: &Stream) {
+    if let Some((host, _)) = sim.host(to.0) {
+        host.receive_datagrams(to.2, (from.1, from.2));
+    }
+    if let Some((host, mut cx)) = sim.host(from.0) {
+        host.send_datagrams(&mut cx, stream);
+    }
+}
+
+/// The next port of each host.
+struct PortCounter {
+    used: Vec<u32>,
+}
+
+impl PortCounter {
+    fn next(&mut self, host: usize) -> u16 {
+        let port = FIRST_PORT + self.used[host];
+        self.used[host] += 1;
+        // the scenario parser allows at most 50 000 flows at a host
+        u16::try_from(port).expect("a host has fewer flows than ports")
+    }
+}
+
+/// Flows that are configured alike share one configuration: less memory to walk through.
+#[derive(Default)]
+struct Configs(Vec<Arc<Config>>);
+
+impl Configs {
+    fn share(&mut self, config: &Config) -> Arc<Config> {
+        // flows of one group follow each other, so the last ones are the likely ones
+        if let Some(same) = self.0.iter().rev().take(4).find(|c| ***c == *config) {
+            return Arc::clone(same);
+        }
+        self.0.push(Arc::new(config.clone()));
+        Arc::clone(&self.0[self.0.len() - 1])
+    }
+}
+
+fn start_of(seed: u64, flow: &spec::FlowSpec) -> Instant {
+    match flow.start {
+        spec::Start::At(at) => at,
+        spec::Start::Uniform(from, to) => {
+            from + Rng::new(seed, &flow.name, Purpose::Start).up_to(to.since(from))
+        }
+    }
+}

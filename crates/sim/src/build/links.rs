@@ -1,0 +1,66 @@
+//! Links of a scenario as nodes.
+
+use crate::routes::Hop;
+use crate::world::Simulation;
+use bentpipe_base::{NodeId, Purpose, Rate};
+use bentpipe_link::{Base, Capacity, CapacityTrace, Channel, DropTail, Errors, Link, Orbit};
+use bentpipe_scenario as spec;
+
+/// For each node: where its ports lead.
+pub(super) type Ports = Vec<Vec<Hop>>;
+
+pub(super) fn add(
+    sim: &mut Simulation,
+    scenario: &spec::Scenario,
+    nodes: &[NodeId],
+) -> (Vec<(String, NodeId)>, Ports) {
+    let mut links = Vec::new();
+    let mut ports: Ports = vec![Vec::new(); nodes.len()];
+    for (i, link) in scenario.links.iter().enumerate() {
+        for (name, spec, a, b) in [
+            (&link.name, &link.forward, link.a, link.b),
+            (&link.reverse_name, &link.backward, link.b, link.a),
+        ] {
+            let node = direction(sim, name, spec);
+            let id = sim.add_link(node);
+            let port = sim.wire(nodes[a], id);
+            sim.wire(id, nodes[b]);
+            ports[a].push(Hop { to: b, link: i, port, bps: nominal_bps(spec) });
+            links.push((name.clone(), id));
+        }
+    }
+    (links, ports)
+}
+
+/// What the report compares goodput with: the link's own rate, or the mean of the trace or of the slots that take its place.
+fn nominal_bps(d: &spec::DirectionSpec) -> u64 {
+    let Some(dynamics) = &d.dynamics else { return d.rate.bps() };
+    let trace = dynamics.capacity.as_ref().and_then(CapacityTrace::mean_rate).map(Rate::bps);
+    let slots = match &dynamics.orbit {
+        Some(Orbit::Slots(slots)) => slots.rate.map(|(least, most)| least.bps().midpoint(most.bps())),
+        _ => None,
+    };
+    trace.or(slots).unwrap_or(d.rate.bps())
+}
+
+fn direction(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Link {
+    let capacity = match d.buffer {
+        spec::Buffer::Packets(n) => Capacity::Packets(n),
+        spec::Buffer::Bytes(n) => Capacity::Bytes(n),
+    };
+    let channel = match &d.dynamics {
+        Some(dynamics) if !dynamics.is_constant() => {
+            let base = Base { rate: d.rate, one_way: d.delay, framing: d.framing, loss: d.loss, ber: d.ber };
+            Channel::varying(&base, dynamics, name, &mut sim.world)
+        }
+        _ => constant(sim, name, d),
+    };
+    Link::new(DropTail::new(capacity), channel)
+}
+
+fn constant(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Channel {
+    let lossy = !d.loss.is_zero() || !d.ber.is_zero();
+    let errors =
+        lossy.then(|| Errors { rng: sim.world.open_rng(name, Purpose::Errors), loss: d.loss, ber: d.ber });
+    Channel::new(d.rate, d.delay, d.framing, errors)
+}

@@ -1,0 +1,89 @@
+//! Values -> nodes: builds the network that a scenario describes.
+
+mod apps;
+mod flows;
+mod links;
+
+use crate::routes::RouteTable;
+use crate::world::Simulation;
+use bentpipe_base::{Addr, Instant, NodeId, Purpose};
+use bentpipe_nodes::{Host, Router};
+use bentpipe_scenario as spec;
+
+/// Where a flow's two ends are: `from` is the end where its data comes from. Of requests that is the host that answers, though the
+/// other one opened the connection.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowEnds {
+    /// What the flow carries.
+    pub carries: Carries,
+    /// The sender's host and port.
+    pub from: (NodeId, Addr, u16),
+    /// The receiver's host and port.
+    pub to: (NodeId, Addr, u16),
+    /// When it starts.
+    pub start: Instant,
+    /// Lowest rate on the way of the data, bit/s.
+    pub path_bps: u64,
+}
+
+/// What a flow carries, and so where its figures are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// One stream over TCP.
+    Stream,
+    /// Answers to requests over TCP.
+    Answers,
+    /// What is typed, over TCP.
+    Typing,
+    /// Datagrams over UDP.
+    Datagrams,
+}
+
+/// A built network with the names its reports need.
+#[derive(Debug)]
+pub struct Network {
+    /// The network.
+    pub sim: Simulation,
+    /// Ends of each flow, in the scenario's order.
+    pub flows: Vec<FlowEnds>,
+    /// Link nodes with their names, forward and backward of each link in turn.
+    pub links: Vec<(String, NodeId)>,
+}
+
+/// Builds the network of `scenario`.
+pub fn build(scenario: &spec::Scenario) -> Network {
+    let mut sim = Simulation::new(scenario.seed);
+    let nodes = add_nodes(&mut sim, scenario);
+    let (links, ports) = links::add(&mut sim, scenario, &nodes);
+    let table = RouteTable::new(scenario, &ports);
+    set_routes(&mut sim, scenario, &nodes, &table);
+    let flows = flows::add(&mut sim, scenario, &nodes, &table);
+    Network { sim, flows, links }
+}
+
+fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
+    let jitters = |i: usize| scenario.flows.iter().any(|f| flows::sends(f) == i && f.sender.jitter.is_some());
+    (scenario.nodes.iter().enumerate())
+        .map(|(i, node)| match node.kind {
+            spec::NodeKind::Host => {
+                let isn = sim.world.open_rng(&node.name, Purpose::Isn);
+                let jitter = jitters(i).then(|| sim.world.open_rng(&node.name, Purpose::Jitter));
+                sim.add_host(Host::new(Addr(i as u32), isn, jitter))
+            }
+            spec::NodeKind::Router => sim.add_router(Router::default()),
+        })
+        .collect()
+}
+
+fn set_routes(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId], table: &RouteTable<'_>) {
+    for (i, node) in scenario.nodes.iter().enumerate() {
+        let Some(router) = sim.router(nodes[i]).filter(|_| node.kind == spec::NodeKind::Router) else {
+            continue;
+        };
+        for host in scenario.flows.iter().flat_map(|f| [f.from, f.to]) {
+            if let Some(hop) = table.next(i, host) {
+                router.route(Addr(host as u32), hop.port);
+            }
+        }
+    }
+}

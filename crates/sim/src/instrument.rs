@@ -1,0 +1,185 @@
+//! Measuring instruments: what the people of the Ka-band experiment had beside their link.
+//!
+//! A side channel sees bit errors and nothing of the traffic; counters and bins see packets and nothing of the bits. Each
+//! writes a row at the end of each of its intervals.
+
+use crate::build::Network;
+use crate::flow;
+use crate::report::InstrumentReport;
+use bentpipe_base::{Duration, Instant, Purpose, Rate, RngSlot};
+use bentpipe_link::LinkStats;
+use bentpipe_scenario::{InstrumentKind, InstrumentSpec, Scenario};
+
+/// A side channel looks at the link once in each of its seconds: errored seconds are seconds.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// All instruments of a run.
+#[derive(Debug)]
+pub(crate) struct Instruments(Vec<Instrument>);
+
+#[derive(Debug)]
+struct Instrument {
+    spec: InstrumentSpec,
+    /// The link node it looks at.
+    link: usize,
+    rng: RngSlot,
+    /// End of the interval and next look.
+    ends: Instant,
+    looks: Instant,
+    last_look: Instant,
+    began: Instant,
+    before: LinkStats,
+    delivered: u64,
+    seen: Seen,
+    report: InstrumentReport,
+}
+
+/// What a side channel has seen in its interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Time up to the last look: less or more than the interval when that is not made of whole seconds.
+    time: Duration,
+    bits: f64,
+    errors: u64,
+    errored_seconds: u32,
+    ber_time: f64,
+    fade_time: Option<f64>,
+}
+
+impl Instruments {
+    pub(crate) fn new(scenario: &Scenario, net: &mut Network) -> Self {
+        let start = |spec: &InstrumentSpec| {
+            let link = match spec.kind {
+                InstrumentKind::SideChannel { link, .. }
+                | InstrumentKind::Counters { link }
+                | InstrumentKind::Bins { link, .. } => link.index(),
+            };
+            Instrument {
+                link,
+                rng: net.sim.world.open_rng(&spec.name, Purpose::Instrument),
+                ends: Instant::ZERO + spec.every,
+                looks: first_look(spec),
+                last_look: Instant::ZERO,
+                began: Instant::ZERO,
+                before: LinkStats::EMPTY,
+                delivered: 0,
+                seen: Seen::default(),
+                report: InstrumentReport::new(spec),
+                spec: spec.clone(),
+            }
+        };
+        Self(scenario.instruments.iter().map(start).collect())
+    }
+
+    /// When one of them wants to look next.
+    pub(crate) fn next(&self) -> Instant {
+        self.0.iter().map(|i| i.looks.min(i.ends)).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Lets those look whose time has come.
+    pub(crate) fn look(&mut self, net: &mut Network) {
+        let now = net.sim.now();
+        for instrument in &mut self.0 {
+            if instrument.looks <= now {
+                instrument.side_channel(net, now);
+                instrument.looks = now + SECOND;
+            }
+            if instrument.ends <= now {
+                instrument.row(net, now);
+                instrument.ends = now + instrument.spec.every;
+            }
+        }
+    }
+
+    /// Closes the last interval, if it has begun; returns what they saw.
+    pub(crate) fn finish(mut self, net: &mut Network) -> Vec<InstrumentReport> {
+        let now = net.sim.now();
+        for instrument in &mut self.0 {
+            instrument.side_channel(net, now);
+            if instrument.began < now {
+                instrument.row(net, now);
+            }
+        }
+        self.0.into_iter().map(|i| i.report).collect()
+    }
+}
+
+const fn first_look(spec: &InstrumentSpec) -> Instant {
+    match spec.kind {
+        InstrumentKind::SideChannel { .. } => Instant(SECOND.0),
+        _ => Instant::NEVER,
+    }
+}
+
+impl Instrument {
+    /// What came back on the loop since the last look: as many wrong bits as the link's bit error rate makes.
+    fn side_channel(&mut self, net: &mut Network, now: Instant) {
+        let InstrumentKind::SideChannel { rate, .. } = self.spec.kind else { return };
+        let time = now.since(self.last_look);
+        if time.is_zero() {
+            return;
+        }
+        let id = net.links[self.link].1;
+        let Some((link, mut cx)) = net.sim.link(id) else { return };
+        let look = link.look(&mut cx);
+        let bits = sent_in(rate, time);
+        let errors = cx.rng(self.rng).poisson(bits * look.ber);
+        self.seen.time += time;
+        self.seen.bits += bits;
+        self.seen.errors += errors;
+        self.seen.errored_seconds += u32::from(errors > 0);
+        self.seen.ber_time += look.ber * time.as_secs_f64();
+        if let Some(fade) = look.fade_db {
+            *self.seen.fade_time.get_or_insert(0.0) += fade * time.as_secs_f64();
+        }
+        self.last_look = now;
+    }
+
+    fn row(&mut self, net: &mut Network, now: Instant) {
+        let seconds = now.since(self.began).as_secs_f64();
+        let mut row = vec![now.as_secs_f64()];
+        match self.spec.kind {
+            InstrumentKind::SideChannel { .. } => {
+                let seen = core::mem::take(&mut self.seen);
+                // without a look in the interval all three are 0 / 0: not a number
+                let looked = seen.time.as_secs_f64();
+                let fade = seen.fade_time.map_or(f64::NAN, |f| f / looked);
+                let (link_ber, measured) = (seen.ber_time / looked, seen.errors as f64 / seen.bits);
+                row.extend([fade, link_ber, measured, f64::from(seen.errored_seconds)]);
+            }
+            InstrumentKind::Counters { .. } => {
+                let [packets, bytes, errors, dropped] = self.counted(net);
+                row.extend([packets, bytes, errors, dropped]);
+            }
+            InstrumentKind::Bins { flow, .. } => {
+                let delivered = flow::delivered_by(net, flow);
+                let goodput = (delivered - self.delivered) as f64 / seconds;
+                self.delivered = delivered;
+                let [packets, _, errors, _] = self.counted(net);
+                let share = if packets > 0.0 { errors / packets } else { f64::NAN };
+                row.extend([goodput, packets, errors, share]);
+            }
+        }
+        self.report.rows.push(row);
+        self.began = now;
+    }
+
+    /// Packets and bytes carried, packets lost to errors and at the queue, since the last time.
+    fn counted(&mut self, net: &mut Network) -> [f64; 4] {
+        let id = net.links[self.link].1;
+        let Some((link, mut cx)) = net.sim.link(id) else { return [0.0; 4] };
+        let stats = link.stats(&mut cx);
+        let before = core::mem::replace(&mut self.before, stats.clone());
+        let counted = [
+            stats.served.packets - before.served.packets,
+            stats.served.bytes.0 - before.served.bytes.0,
+            stats.lost() - before.lost(),
+            stats.overflowed() - before.overflowed(),
+        ];
+        counted.map(|n| n as f64)
+    }
+}
+
+fn sent_in(rate: Rate, time: Duration) -> f64 {
+    rate.bps() as f64 * time.as_secs_f64()
+}

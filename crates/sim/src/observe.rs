@@ -1,0 +1,268 @@
+//! Sampling a run: one row of figures at the end of each interval.
+//!
+//! How long a run will take is not known beforehand (it may end with its flows), so intervals begin short, and whenever there are too many of them two and two
+//! are put together. Looking changes nothing: a run that is watched gives the same report.
+
+use crate::build::Network;
+use crate::flow;
+use crate::record::{Column, FLOW_COLUMNS, LINK_COLUMNS, Record, Series};
+use crate::recorder::{Followed, Recorder};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_link::LinkStats;
+use bentpipe_scenario::{App, Scenario};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Most intervals of a record; between half of it and all of it are there at the end of a long run.
+const MOST_INTERVALS: usize = 2048;
+/// Most flows, and most directions of links, with series.
+const MOST_SERIES: usize = 256;
+
+/// Key of a column that is only counted with.
+const PACKETS: &str = "packets";
+
+/// What to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observe {
+    /// Shortest interval.
+    pub every: Duration,
+    /// Follow this many TCP flows for time-sequence plots.
+    pub sequences: usize,
+    /// Most points of each plot.
+    pub sequence_points: usize,
+}
+
+impl Default for Observe {
+    fn default() -> Self {
+        Self { every: Duration::from_millis(10), sequences: 1, sequence_points: 20_000 }
+    }
+}
+
+/// How values of two intervals become one.
+#[derive(Clone, Copy)]
+enum Merge {
+    Mean,
+    Sum,
+    Last,
+    Most,
+}
+
+/// The rule of a column.
+fn merge_of(key: &str) -> Merge {
+    match key {
+        "cwnd_bytes" | "ssthresh_bytes" | "in_flight_bytes" | "receive_window_bytes" => Merge::Last,
+        "retransmits" | "timeouts" | "dropped_at_queue" | "lost" | PACKETS => Merge::Sum,
+        "queue_peak_packets" => Merge::Most,
+        _ => Merge::Mean,
+    }
+}
+
+/// Takes samples of a running network.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    record: Record,
+    next: Instant,
+    last: Instant,
+    flows: Vec<FlowBefore>,
+    links: Vec<LinkStats>,
+    /// Packets of each interval, for each direction: what the lost ones are a share of.
+    packets: Vec<Column>,
+    recorder: Rc<RefCell<Recorder>>,
+}
+
+/// Counters of a flow at the end of the last interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowBefore {
+    delivered: u64,
+    retransmits: u64,
+    timeouts: u64,
+}
+
+impl Sampler {
+    pub(crate) fn new(scenario: &Scenario, net: &Network, observe: &Observe) -> Self {
+        // none at all would never pass
+        let every = observe.every.max(Duration(1));
+        let followed = followed(scenario, net, observe.sequences);
+        let series = |names: &mut dyn Iterator<Item = String>, keys: &[&'static str]| {
+            let column = |key: &&'static str| Column { key, values: Vec::new() };
+            let one = |name| Series { name, columns: keys.iter().map(column).collect() };
+            names.take(MOST_SERIES).map(one).collect::<Vec<_>>()
+        };
+        let flows = series(&mut scenario.flows.iter().map(|f| f.name.clone()), &FLOW_COLUMNS);
+        let links = series(&mut net.links.iter().map(|(name, _)| name.clone()), &LINK_COLUMNS);
+        Self {
+            next: Instant::ZERO + every,
+            last: Instant::ZERO,
+            flows: vec![FlowBefore::default(); flows.len()],
+            links: vec![LinkStats::EMPTY; links.len()],
+            packets: links.iter().map(|_| Column { key: PACKETS, values: Vec::new() }).collect(),
+            record: Record { every, flows, links, ..Record::default() },
+            recorder: Rc::new(RefCell::new(Recorder::new(&followed, observe.sequence_points))),
+        }
+    }
+
+    /// The sink that must listen for the samples to be complete.
+    pub(crate) fn recorder(&self) -> Rc<RefCell<Recorder>> {
+        Rc::clone(&self.recorder)
+    }
+
+    /// When the next sample is due.
+    pub(crate) const fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Takes a sample at the present time of the network.
+    pub(crate) fn sample(&mut self, net: &mut Network) {
+        let now = net.sim.now();
+        self.row(net, now);
+        if self.record.time_s.len() >= MOST_INTERVALS {
+            self.halve();
+        }
+        self.next = now + self.record.every;
+    }
+
+    fn row(&mut self, net: &mut Network, now: Instant) {
+        let length = now.since(self.last);
+        if length.is_zero() {
+            return;
+        }
+        for i in 0..self.flows.len() {
+            let row = self.flow_row(net, i, length);
+            push(&mut self.record.flows[i], &row);
+        }
+        for i in 0..self.links.len() {
+            let row = self.link_row(net, i, length);
+            push(&mut self.record.links[i], &row);
+        }
+        self.record.time_s.push(now.as_secs_f64());
+        self.last = now;
+    }
+
+    /// The record, after a last row: that one may be shorter, and is not put together with another.
+    pub(crate) fn finish(mut self, net: &mut Network) -> Record {
+        let now = net.sim.now();
+        self.row(net, now);
+        for (link, packets) in self.record.links.iter_mut().zip(&self.packets) {
+            share_of(link, &packets.values);
+        }
+        self.record.sequences = self.recorder.borrow_mut().sequences();
+        self.record
+    }
+
+    fn flow_row(&mut self, net: &mut Network, i: usize, length: Duration) -> [f64; FLOW_COLUMNS.len()] {
+        let ends = net.flows[i];
+        let delivered = flow::delivered_by(net, i);
+        let delay = flow::take_delay_ms(net, i);
+        let rtt = self.recorder.borrow_mut().take_rtt(ends.from.0, ends.from.2);
+        let before = &mut self.flows[i];
+        let mut row = [f64::NAN; FLOW_COLUMNS.len()];
+        row[0] = (delivered - before.delivered) as f64 * 8.0 / length.as_secs_f64();
+        before.delivered = delivered;
+        row[5] = rtt.unwrap_or(f64::NAN);
+        row[8] = delay.unwrap_or(f64::NAN);
+        let _ = flow::sender(net, &ends, |c| {
+            let path = c.path();
+            row[1] = c.cwnd().0 as f64;
+            row[2] = c.ssthresh().filter(|s| s.0 < u64::MAX / 2).map_or(f64::NAN, |s| s.0 as f64);
+            row[3] = path.in_flight.0 as f64;
+            row[4] = path.peer_window.0 as f64;
+            let stats = c.stats();
+            row[6] = (stats.retransmits - before.retransmits) as f64;
+            row[7] = (stats.timeouts - before.timeouts) as f64;
+            before.retransmits = stats.retransmits;
+            before.timeouts = stats.timeouts;
+        });
+        row
+    }
+
+    fn link_row(&mut self, net: &mut Network, i: usize, length: Duration) -> [f64; LINK_COLUMNS.len()] {
+        let id = net.links[i].1;
+        let mut row = [f64::NAN; LINK_COLUMNS.len()];
+        let Some((link, mut cx)) = net.sim.link(id) else { return row };
+        let look = link.look(&mut cx);
+        let peak = link.take_peak();
+        let stats = link.stats(&mut cx);
+        let before = &self.links[i];
+        let bytes = stats.served.bytes.0 - before.served.bytes.0;
+        let packets = stats.served.packets - before.served.packets;
+        let (lost, at_queue) = (stats.lost() - before.lost(), stats.overflowed() - before.overflowed());
+        row[0] = look.rate.map_or(0.0, |r| r.bps() as f64);
+        row[1] = bytes as f64 * 8.0 / length.as_secs_f64();
+        row[2] = stats.queue_mean_since(before, length);
+        row[3] = f64::from(peak);
+        row[4] = look.one_way.as_millis_f64();
+        row[5] = look.ber;
+        self.packets[i].values.push(packets as f64);
+        row[7] = look.fade_db.unwrap_or(f64::NAN);
+        row[8] = at_queue as f64;
+        row[9] = lost as f64;
+        self.links[i] = stats.clone();
+        row
+    }
+
+    /// Puts two and two intervals together.
+    fn halve(&mut self) {
+        let record = &mut self.record;
+        record.every = record.every * 2;
+        record.time_s = record.time_s.chunks(2).map(|pair| pair[pair.len() - 1]).collect();
+        let series = record.flows.iter_mut().chain(&mut record.links).flat_map(|s| &mut s.columns);
+        for column in series.chain(&mut self.packets) {
+            let rule = merge_of(column.key);
+            column.values = column.values.chunks(2).map(|pair| merged(rule, pair)).collect();
+        }
+    }
+}
+
+/// Fills in the share of packets that were lost, once the intervals are those of the record.
+fn share_of(link: &mut Series, packets: &[f64]) {
+    let lost = link.column("lost").map(<[f64]>::to_vec).unwrap_or_default();
+    if let Some(share) = link.columns.iter_mut().find(|c| c.key == "packet_error_share") {
+        // without packets 0 / 0: not a number
+        let known = |(lost, packets): (&f64, &f64)| if *packets > 0.0 { lost / packets } else { f64::NAN };
+        share.values = lost.iter().zip(packets).map(known).collect();
+    }
+}
+
+fn push(series: &mut Series, row: &[f64]) {
+    for (column, value) in series.columns.iter_mut().zip(row) {
+        column.values.push(*value);
+    }
+}
+
+fn merged(rule: Merge, values: &[f64]) -> f64 {
+    let mut known = values.iter().copied().filter(|v| !v.is_nan());
+    let n = known.clone().count();
+    match rule {
+        _ if n == 0 => f64::NAN,
+        Merge::Mean => known.sum::<f64>() / n as f64,
+        Merge::Sum => known.sum(),
+        Merge::Last => known.next_back().unwrap_or(f64::NAN),
+        Merge::Most => known.fold(f64::NEG_INFINITY, f64::max),
+    }
+}
+
+/// The first TCP flows, with the links at their senders' hosts.
+fn followed(scenario: &Scenario, net: &Network, most: usize) -> Vec<Followed> {
+    let tcp = |i: &usize| !matches!(scenario.flows[*i].app, App::Udp { .. });
+    let links_of = |host: usize| {
+        let at = scenario.links.iter().position(|l| l.a == host || l.b == host)?;
+        let (forward, backward) = (net.links[2 * at].1, net.links[2 * at + 1].1);
+        Some(if scenario.links[at].a == host { (forward, backward) } else { (backward, forward) })
+    };
+    (0..scenario.flows.len())
+        .filter(tcp)
+        .take(most)
+        .filter_map(|i| {
+            let ends = net.flows[i];
+            // an address is the place of its host among the nodes; data may flow against the way the connection was opened
+            let (out, back) = links_of(ends.from.1.0 as usize)?;
+            Some(Followed {
+                flow: i,
+                from: (ends.from.1.0, ends.from.2),
+                to: (ends.to.1.0, ends.to.2),
+                out,
+                back,
+            })
+        })
+        .collect()
+}

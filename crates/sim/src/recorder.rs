@@ -1,0 +1,158 @@
+//! Listens to the trace during a run: round-trip samples, and the points of time-sequence plots.
+
+use crate::record::{Sequence, SequenceKind, SequencePoint};
+use bentpipe_base::packet::Proto;
+use bentpipe_base::trace::{Event, Mask, Sink};
+use bentpipe_base::{Flags, Instant, NodeId, Packet, Seq};
+use std::collections::BTreeMap;
+
+/// A connection to follow: who sends, and where its packets are seen at the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Followed {
+    /// Index of the flow.
+    pub(crate) flow: usize,
+    /// The sender's address and port as numbers, and the receiver's.
+    pub(crate) from: (u32, u16),
+    pub(crate) to: (u32, u16),
+    /// The link that takes packets from the sender's host, and the one that brings them.
+    pub(crate) out: NodeId,
+    pub(crate) back: NodeId,
+}
+
+/// Collects what samples at fixed times cannot see.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    /// Sum in milliseconds and number of round-trip samples since they were last taken, by host and port.
+    round_trips: BTreeMap<(NodeId, u16), (f64, u32)>,
+    followed: Vec<Follower>,
+    most_points: usize,
+}
+
+#[derive(Debug)]
+struct Follower {
+    who: Followed,
+    sequence: Sequence,
+    /// First sequence number of the sender, once its SYN was seen.
+    isn: Option<Seq>,
+    /// Shift counts that both ends offered.
+    shift: [Option<u8>; 2],
+    highest: u64,
+    acked: u64,
+    edge: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new(followed: &[Followed], most_points: usize) -> Self {
+        let start = |who: &Followed| Follower {
+            who: *who,
+            sequence: Sequence { flow: who.flow, ..Sequence::default() },
+            isn: None,
+            shift: [None; 2],
+            highest: 0,
+            acked: 0,
+            edge: 0,
+        };
+        Self { round_trips: BTreeMap::new(), followed: followed.iter().map(start).collect(), most_points }
+    }
+
+    /// Mean of the round-trip samples of a connection since the last call, in milliseconds.
+    pub(crate) fn take_rtt(&mut self, host: NodeId, port: u16) -> Option<f64> {
+        let (sum, n) = self.round_trips.remove(&(host, port))?;
+        Some(sum / f64::from(n))
+    }
+
+    /// The time-sequence plots.
+    pub(crate) fn sequences(&mut self) -> Vec<Sequence> {
+        let sorted = |mut sequence: Sequence| {
+            // losses are told late, with the time at which they happened
+            sequence.points.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+            sequence
+        };
+        self.followed.drain(..).map(|f| sorted(f.sequence)).collect()
+    }
+}
+
+impl Sink for Recorder {
+    fn mask(&self) -> Mask {
+        if self.followed.is_empty() { Mask::ROUND_TRIPS } else { Mask::ROUND_TRIPS.with(Mask::PACKETS) }
+    }
+
+    fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
+        if let Event::RoundTrip { port, rtt } = event {
+            let (sum, n) = self.round_trips.entry((node, *port)).or_default();
+            *sum += rtt.as_millis_f64();
+            *n += 1;
+            return;
+        }
+        for follower in &mut self.followed {
+            follower.event(now, node, event, self.most_points);
+        }
+    }
+}
+
+impl Follower {
+    fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>, most: usize) {
+        match event {
+            Event::Sent(p) if node == self.who.out && self.is_data(p) => self.sent(now, p, most),
+            Event::Delivered(p) if node == self.who.back && self.is_answer(p) => self.answered(now, p, most),
+            Event::Dropped(p, _) if self.is_data(p) && p.body.len > 0 => {
+                self.point(now, p.body.off, SequenceKind::Dropped, most);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_data(&self, p: &Packet) -> bool {
+        p.proto == Proto::Tcp && (p.src.0, p.sport) == self.who.from && (p.dst.0, p.dport) == self.who.to
+    }
+
+    fn is_answer(&self, p: &Packet) -> bool {
+        p.proto == Proto::Tcp && (p.src.0, p.sport) == self.who.to && (p.dst.0, p.dport) == self.who.from
+    }
+
+    fn sent(&mut self, now: Instant, p: &Packet, most: usize) {
+        if p.tcp.flags.has(Flags::SYN) {
+            self.isn = Some(p.tcp.seq);
+            self.shift[0] = p.tcp.window_scale;
+        }
+        if p.body.len == 0 {
+            return;
+        }
+        let kind = if p.body.off < self.highest { SequenceKind::Resent } else { SequenceKind::Sent };
+        self.highest = self.highest.max(p.body.off + u64::from(p.body.len));
+        self.point(now, p.body.off, kind, most);
+    }
+
+    fn answered(&mut self, now: Instant, p: &Packet, most: usize) {
+        let syn = p.tcp.flags.has(Flags::SYN);
+        if syn {
+            self.shift[1] = p.tcp.window_scale;
+        }
+        let Some(isn) = self.isn.filter(|_| p.tcp.flags.has(Flags::ACK)) else { return };
+        // the SYN takes a sequence number of its own; offsets count bytes
+        let Some(acked) = isn.offset_near(p.tcp.ack, self.acked + 1).and_then(|a| a.checked_sub(1)) else {
+            return;
+        };
+        let shift = match self.shift {
+            [Some(_), Some(shift)] if !syn => shift,
+            _ => 0,
+        };
+        let edge = acked + (u64::from(p.tcp.window) << shift);
+        if acked > self.acked {
+            self.acked = acked;
+            self.point(now, acked, SequenceKind::Acknowledged, most);
+        }
+        if edge > self.edge {
+            self.edge = edge;
+            self.point(now, edge, SequenceKind::WindowEdge, most);
+        }
+    }
+
+    fn point(&mut self, now: Instant, offset: u64, kind: SequenceKind, most: usize) {
+        if self.sequence.points.len() < most {
+            self.sequence.points.push(SequencePoint { time_s: now.as_secs_f64(), offset, kind });
+        } else {
+            self.sequence.omitted += 1;
+        }
+    }
+}

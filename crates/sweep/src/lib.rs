@@ -1,0 +1,186 @@
+//! Many runs of one scenario: every combination of its axes, several seeds each, on all cores.
+//!
+//! A run is a cell and a seed; run `k` of every cell has the seed `base + k`, so cells are compared under the same chance. A finished run is one file
+//! in `runs/`, named by what can change its result. Tables and pictures are made from these files alone, in the order of cells and seeds:
+//! threads, interrupts and shards cannot show in them.
+
+mod key;
+mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod pictures;
+mod plan;
+mod stats;
+mod store;
+mod tables;
+
+use bentpipe_scenario::Diagnostic;
+use bentpipe_sim::metric;
+pub use plan::{Job, MAX_RUNS, Shard};
+use plan::{Plan, Run};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use store::Store;
+
+/// Why a sweep ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The input is at fault; the text says where.
+    #[error("{0}")]
+    Input(String),
+    /// The scenario of a cell is at fault. Values of axes stand in the diagnostic as if they were set.
+    #[error("{diagnostic}\nnote: in the combination {}", shown(cell))]
+    Cell {
+        /// What is wrong.
+        diagnostic: Box<Diagnostic>,
+        /// Axes and their values.
+        cell: Vec<(String, String)>,
+    },
+    /// What is to be measured is at fault.
+    #[error("error: {error}")]
+    Metric {
+        /// As written.
+        text: String,
+        /// What is wrong.
+        error: Box<metric::Error>,
+    },
+    /// A file could not be read or written. Runs that are finished stay.
+    #[error("error: {}: {error}\nnote: finished runs are kept, the same command goes on from there", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+fn shown(cell: &[(String, String)]) -> String {
+    let words: Vec<String> = cell.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    words.join(", ")
+}
+
+pub(crate) fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |error| Error::File { path, error }
+}
+
+pub(crate) fn metric_error(text: &str, error: metric::Error) -> Error {
+    Error::Metric { text: text.to_owned(), error: Box::new(error) }
+}
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Runs made now.
+    pub made: usize,
+    /// Runs that were there already.
+    pub kept: usize,
+}
+
+/// Who wants to know how far it is: runs done and runs known so far.
+pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
+
+/// Makes the runs of `job` that `out` lacks, then writes the tables; a shard only makes its runs.
+///
+/// # Errors
+/// The first fault in the input, or a file that cannot be read or written.
+pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summary, Error> {
+    let mut plan = Plan::new(job)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
+    let pool = pool.map_err(|e| Error::Input(format!("error: cannot start the threads: {e}")))?;
+    // all faults in the input are found before anything is written
+    pool.install(|| plan.name_runs(job))?;
+    let store = Store::open(out)?;
+    let mut summary = Summary { made: 0, kept: 0 };
+    let mut seen = BTreeSet::new();
+    let mut done = 0;
+    loop {
+        // axes may have values that say the same in other words: one run serves both
+        let new = plan.runs[done..].iter().filter(|r| job.takes(r.index) && seen.insert(r.key.clone()));
+        let mine: Vec<&Run> = new.collect();
+        let missing: Vec<&Run> =
+            pool.install(|| mine.par_iter().copied().filter(|r| store.read(&r.key).is_none()).collect());
+        summary.kept += mine.len() - missing.len();
+        let before = summary.kept + summary.made;
+        let counter = AtomicUsize::new(before);
+        progress(before, before + missing.len());
+        pool.install(|| {
+            missing.par_iter().with_max_len(1).try_for_each(|run| {
+                make(job, &plan, run, &store)?;
+                let so_far = counter.fetch_add(1, Ordering::Relaxed) + 1;
+                progress(so_far, before + missing.len());
+                Ok(())
+            })
+        })?;
+        summary.made += missing.len();
+        done = plan.runs.len();
+        if !plan.extend(&store)? {
+            break;
+        }
+        pool.install(|| plan.name_runs(job))?;
+    }
+    let manifest = plan.manifest();
+    store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
+    if job.shard.is_none() {
+        pool.install(|| tables::write(&manifest, &store, out))?;
+    }
+    Ok(summary)
+}
+
+fn make(job: &Job<'_>, plan: &Plan, run: &Run, store: &Store) -> Result<(), Error> {
+    let scenario = job.scenario(&plan.cells[run.cell], run.seed)?;
+    if key::key(&scenario) != run.key {
+        return Err(Error::Input("error: a trace file was changed during the sweep".to_owned()));
+    }
+    store.write(&run.key, &bentpipe_sim::run(&scenario))
+}
+
+/// Puts the shards of a sweep together in `out` and writes the tables.
+///
+/// # Errors
+/// Folders that are no shards of the same sweep, runs that are in none of them, or a file that cannot be read or written.
+pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
+    let mut manifest: Option<String> = None;
+    for shard in shards {
+        let path = shard.join("sweep.json");
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Error::Input(format!(
+                "error: {}: {error}\nhelp: a folder of `bentpipe sweep --shard` has it when all its runs are finished",
+                path.display()
+            ))
+        })?;
+        if manifest.as_ref().is_some_and(|m| *m != text) {
+            return Err(Error::Input(format!(
+                "error: {} belongs to another sweep than {}: their sweep.json differ\n\
+                 help: all shards need the same file, options and version",
+                shard.display(),
+                shards[0].display()
+            )));
+        }
+        manifest = Some(text);
+    }
+    let manifest = manifest.unwrap_or_default();
+    let keys: BTreeSet<String> = tables::keys(&manifest)?.into_iter().collect();
+    let others: Vec<Store> = shards.iter().map(|s| Store::at(s)).collect();
+    let missing: Vec<&String> =
+        keys.iter().filter(|k| others.iter().all(|s| s.read_text(k).is_none())).collect();
+    if let Some(first) = missing.first() {
+        return Err(Error::Input(format!(
+            "error: {} of {} runs are in none of the folders, {first} for one\n\
+             help: a shard is missing, not finished or damaged: sweep it again, then merge all of them",
+            missing.len(),
+            keys.len()
+        )));
+    }
+    let store = Store::open(out)?;
+    for key in &keys {
+        if store.read(key).is_none() {
+            let text = others.iter().find_map(|s| s.read_text(key)).ok_or_else(|| plan::lost(key))?;
+            store.write_text(key, &text)?;
+        }
+    }
+    store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
+    tables::write(&manifest, &store, out)
+}

@@ -1,0 +1,174 @@
+//! `report.html`: one file, no scripts, nothing fetched.
+
+use crate::pictures::{Picture, unit};
+use crate::tables::{Figure, Table};
+use bentpipe_plot::{Mode, Plot, STYLE};
+use core::fmt::Write as _;
+
+/// Rows of the table before the rest is left to the CSV file.
+const MOST_ROWS: usize = 500;
+
+const PAGE: &str = "\
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1rem;max-width:1280px;background:var(--plot-paper);color:var(--plot-ink);\
+font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
+h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--plot-grid)}
+a{color:var(--plot-1)}
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,440px),1fr));gap:1.25rem;align-items:start}
+.plots svg{display:block}
+.table{overflow-x:auto}
+table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--plot-grid);white-space:nowrap}
+th{vertical-align:bottom;font-weight:600;white-space:normal}
+.small{font-size:.875rem;color:var(--plot-grey)}
+@media print{body{max-width:none;font-size:11pt}.plots{grid-template-columns:1fr 1fr}svg,tr{break-inside:avoid}}
+";
+
+/// The page; so many pictures were left out.
+pub(crate) fn page(table: &Table, pictures: &[Picture], left_out: usize) -> String {
+    let title = escape(&table.title);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE}</style>\n</head>\n\
+         <body>\n<main>\n<h1>{title}</h1>\n<p>{}</p>\n",
+        summary(table)
+    );
+    if !pictures.is_empty() {
+        out += "<section>\n<h2>Curves</h2>\n<div class=\"plots\">\n";
+        for Picture { plot, heading, .. } in pictures {
+            out += &Plot { title: heading.clone(), ..plot.clone() }.to_svg(Mode::Inline);
+        }
+        out += "</div>\n</section>\n";
+    }
+    if left_out > 0 {
+        let _ = writeln!(
+            out,
+            "<p class=\"small\">{left_out} more pictures are not drawn: sweep fewer axes at a time.</p>"
+        );
+    }
+    cells(&mut out, table);
+    let _ = write!(
+        out,
+        "<p class=\"small\">Every value is in <a href=\"cells.csv\">cells.csv</a>, every run in <a href=\"runs.csv\">runs.csv</a>. \
+         bentpipe {}.</p>\n</main>\n</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    out
+}
+
+/// How many runs, and how to read the figures.
+fn summary(table: &Table) -> String {
+    let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    let mut counts = vec![0_usize; table.cells.len()];
+    for (cell, ..) in &table.runs {
+        counts[*cell] += 1;
+    }
+    let (least, most) = (counts.iter().min().unwrap_or(&0), counts.iter().max().unwrap_or(&0));
+    let seeds = if least == most { count(*most, "seed") } else { format!("{least} to {most} seeds") };
+    format!(
+        "{} of {} with {seeds} each. A figure is the mean and the half-width of its 95 % interval (Student's t).",
+        count(table.runs.len(), "run"),
+        count(table.cells.len(), "combination"),
+    )
+}
+
+fn cells(out: &mut String, table: &Table) {
+    *out += "<section>\n<h2>Combinations</h2>\n<div class=\"table\" tabindex=\"0\">\n<table>\n<thead><tr>";
+    let units: Vec<(String, f64)> = (0..table.metrics.len()).map(|m| unit(table, m)).collect();
+    for name in table.axes.iter().chain(units.iter().map(|(label, _)| label)) {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
+    }
+    *out += "</tr></thead>\n<tbody>\n";
+    for (cell, figures) in table.cells.iter().zip(&table.figures).take(MOST_ROWS) {
+        *out += "<tr>";
+        for value in cell {
+            let _ = write!(out, "<td>{}</td>", escape(value));
+        }
+        for (figure, (_, scale)) in figures.iter().zip(&units) {
+            let _ = write!(out, "<td>{}</td>", shown(figure, *scale));
+        }
+        *out += "</tr>\n";
+    }
+    *out += "</tbody>\n</table>\n</div>\n";
+    if table.cells.len() > MOST_ROWS {
+        let _ = writeln!(out, "<p class=\"small\">and {} more</p>", table.cells.len() - MOST_ROWS);
+    }
+    *out += "</section>\n";
+}
+
+/// `1.234 ± 0.056`, to the digits that mean something.
+fn shown(figure: &Figure, scale: f64) -> String {
+    let Some(mean) = figure.mean.map(|m| m * scale) else { return "no value".to_owned() };
+    match figure.half_width.map(|w| w * scale) {
+        Some(width) if width > 0.0 => {
+            // two digits of the half-width; never more than six of the mean
+            let places = digits_after_point(width, 2).min(digits_after_point(mean, 6));
+            format!("{mean:.places$} ± {width:.places$}")
+        }
+        Some(_) => format!("{} ± 0", rounded(mean)),
+        None => rounded(mean),
+    }
+}
+
+/// Six digits, less zeros at the end.
+fn rounded(value: f64) -> String {
+    let text = format!("{value:.0$}", digits_after_point(value, 6));
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Digits after the point that show so many significant ones.
+fn digits_after_point(value: f64, significant: usize) -> usize {
+    let mut places = significant.saturating_sub(1);
+    let mut value = value.abs();
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    while value >= 10.0 && places > 0 {
+        value /= 10.0;
+        places -= 1;
+    }
+    while value < 1.0 && places < 12 {
+        value *= 10.0;
+        places += 1;
+    }
+    places
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_rounded_to_what_is_known() {
+        let figure = |mean: f64, half_width| Figure { mean: Some(mean), half_width, n: 5 };
+        for (mean, width, text) in [
+            (1.234_567, Some(0.056_7), "1.235 ± 0.057"),
+            (1_234_567.0, Some(5432.1), "1234567 ± 5432"),
+            (0.5, Some(0.0), "0.5 ± 0"),
+            (0.000_123_456_789, None, "0.000123457"),
+            (3.0, None, "3"),
+        ] {
+            assert_eq!(shown(&figure(mean, width), 1.0), text);
+        }
+        assert_eq!(shown(&Figure::default(), 1.0), "no value");
+    }
+
+    #[test]
+    fn the_users_text_is_text() {
+        let page = page(&crate::tables::tests::example(), &[], 3);
+        for part in [
+            "<h1>a &lt;b&gt; &amp; c</h1>",
+            "3 runs of 2 combinations with 1 to 2 seeds each",
+            "3 more pictures are not drawn",
+            "<td>1e-3</td><td>reno, old</td><td>2 ± 13</td><td>2 ± 0</td>",
+            "<td>no value</td>",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+    }
+}

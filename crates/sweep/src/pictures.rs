@@ -1,0 +1,218 @@
+//! Curves with error bars: the first numeric axis goes to the right, another axis makes the curves, every choice of the others is a picture
+//! of its own.
+
+use crate::tables::Table;
+use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
+use bentpipe_scenario::{Measures, amount};
+use bentpipe_sim::metric::Unit;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most curves that a reader can tell apart.
+const MOST_CURVES: usize = 7;
+/// Most pictures; the tables have the rest.
+const MOST_PICTURES: usize = 60;
+/// Values that span more than this are drawn on a logarithmic axis.
+const WIDE: f64 = 20.0;
+
+/// How values of an axis become numbers of a picture.
+struct Across {
+    axis: usize,
+    /// With its unit.
+    label: String,
+    /// Numbers of the picture per base unit.
+    scale: f64,
+}
+
+/// A picture in two places.
+pub(crate) struct Picture {
+    /// Of its file, without the ending.
+    pub(crate) name: String,
+    /// With the title of the scenario.
+    pub(crate) plot: Plot,
+    /// Its title on a page that says the scenario's once.
+    pub(crate) heading: String,
+}
+
+/// Pictures, and how many were left out. None without a numeric axis of at least two values.
+pub(crate) fn draw(table: &Table) -> (Vec<Picture>, usize) {
+    let Some(across) = (0..table.axes.len()).find_map(|axis| numeric(table, axis)) else {
+        return (Vec::new(), 0);
+    };
+    let rest = || (0..table.axes.len()).filter(|a| *a != across.axis && values(table, *a).len() > 1);
+    let by = rest().find(|a| values(table, *a).len() <= MOST_CURVES);
+    let others: Vec<usize> = rest().filter(|a| Some(*a) != by).collect();
+    let choices = choices(table, &others);
+    let mut plots = Vec::new();
+    for metric in 0..table.metrics.len() {
+        for (n, (choice, cells)) in choices.iter().enumerate().take(MOST_PICTURES - plots.len()) {
+            let suffix = if choices.len() > 1 { format!("-{}", n + 1) } else { String::new() };
+            let mut plot = picture(table, metric, cells, &across, by);
+            let words = others.iter().zip(choice).map(|(a, v)| format!(", {} = {v}", table.axes[*a]));
+            let words = words.collect::<String>();
+            plot.title = format!("{}{words}", table.title);
+            let heading = format!("{}{words}", table.metrics[metric].text());
+            plots.push(Picture { name: format!("curve-{}{suffix}", metric + 1), plot, heading });
+        }
+    }
+    let left_out = choices.len() * table.metrics.len() - plots.len();
+    (plots, left_out)
+}
+
+/// The different values of an axis.
+fn values(table: &Table, axis: usize) -> BTreeSet<&str> {
+    table.cells.iter().map(|cell| cell[axis].as_str()).collect()
+}
+
+/// What some axes can be together, in the order of the cells, and the cells of each choice.
+fn choices<'a>(table: &'a Table, axes: &[usize]) -> Vec<(Vec<&'a str>, Vec<usize>)> {
+    let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    let mut all: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
+    for (n, cell) in table.cells.iter().enumerate() {
+        let choice: Vec<&str> = axes.iter().map(|a| cell[*a].as_str()).collect();
+        let place = *places.entry(choice.clone()).or_insert_with(|| {
+            all.push((choice, Vec::new()));
+            all.len() - 1
+        });
+        all[place].1.push(n);
+    }
+    all
+}
+
+/// An axis whose values are all numbers of one kind.
+fn numeric(table: &Table, axis: usize) -> Option<Across> {
+    let amounts: Option<Vec<_>> = values(table, axis).into_iter().map(|v| amount(v).ok()).collect();
+    let amounts = amounts.filter(|a| a.len() > 1 && a.iter().all(|other| other.measures == a[0].measures))?;
+    let most = amounts.iter().map(|a| a.value).fold(0.0, f64::max);
+    let (unit, scale) = match amounts[0].measures {
+        Measures::Rate if most >= 1e6 => (", Mbit/s", 1e-6),
+        Measures::Rate => (", kbit/s", 1e-3),
+        Measures::Time if most < 1.0 => (", ms", 1e3),
+        Measures::Time => (", s", 1.0),
+        Measures::Bytes if most >= 10e3 => (", kB", 1e-3),
+        Measures::Bytes => (", B", 1.0),
+        Measures::Pieces if values(table, axis).iter().all(|v| v.contains("segment")) => (", segments", 1.0),
+        Measures::Pieces if values(table, axis).iter().all(|v| v.contains("packet")) => (", packets", 1.0),
+        Measures::Pieces => (", packets or segments", 1.0),
+        Measures::Bare => ("", 1.0),
+    };
+    Some(Across { axis, label: format!("{}{unit}", table.axes[axis]), scale })
+}
+
+/// Label and scale of a metric's axis.
+pub(crate) fn unit(table: &Table, metric: usize) -> (String, f64) {
+    let label = table.metrics[metric].label();
+    if table.metrics[metric].unit() == Unit::Rate {
+        return (label.replace(", bit/s", ", Mbit/s"), 1e-6);
+    }
+    (label, 1.0)
+}
+
+fn picture(table: &Table, metric: usize, cells: &[usize], across: &Across, by: Option<usize>) -> Plot {
+    let x_of =
+        |cell: usize| amount(&table.cells[cell][across.axis]).map_or(f64::NAN, |a| a.value * across.scale);
+    let (low, high) =
+        cells.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), c| (low.min(x_of(*c)), high.max(x_of(*c))));
+    let axis = if low > 0.0 && high > WIDE * low { Axis::log } else { Axis::linear };
+    let (label, scale) = unit(table, metric);
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut curves: Vec<Curve> = Vec::new();
+    for &cell in cells {
+        let value = by.map_or("", |a| table.cells[cell][a].as_str());
+        let place = *places.entry(value).or_insert_with(|| {
+            let name = by.map_or_else(String::new, |a| format!("{} = {value}", table.axes[a]));
+            curves.push(Curve::new(name, Style::LineAndPoints, Vec::new()));
+            curves.len() - 1
+        });
+        let figure = &table.figures[cell][metric];
+        let y = figure.mean.map_or(f64::NAN, |m| m * scale);
+        let error = figure.half_width.unwrap_or(0.0) * scale;
+        curves[place].points.push(Point::with_error(x_of(cell), y, error));
+    }
+    for curve in &mut curves {
+        curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    Plot {
+        description: format!("{label} over {}, mean and 95 % interval", table.axes[across.axis]),
+        x: axis(across.label.clone()),
+        y: Axis::linear(label),
+        curves,
+        note: Some("mean and 95 % interval".to_owned()),
+        ..Plot::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::Figure;
+    use bentpipe_plot::Scale;
+    use bentpipe_sim::metric::Metric;
+
+    fn table(axes: &[(&str, &[&str])], metrics: &[&str]) -> Table {
+        let cells = axes.iter().fold(vec![Vec::new()], |cells: Vec<Vec<String>>, (_, values)| {
+            let with = |cell: &Vec<String>, v: &str| [cell.as_slice(), &[v.to_owned()]].concat();
+            cells.iter().flat_map(|cell| values.iter().map(move |v| with(cell, v))).collect()
+        });
+        let figure = |n: usize| Figure { mean: Some(n as f64 * 1e6), half_width: Some(1e5), n: 5 };
+        Table {
+            title: "t".to_owned(),
+            axes: axes.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            metrics: metrics.iter().map(|m| Metric::parse(m).unwrap()).collect(),
+            figures: (0..cells.len()).map(|n| vec![figure(n); metrics.len()]).collect(),
+            cells,
+            runs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn axes_find_their_places() {
+        let many = ["1 kB", "2 kB", "3 kB", "4 kB", "5 kB", "6 kB", "7 kB", "8 kB"];
+        let table = table(
+            &[("tcp", &["reno", "sack"]), ("loss", &["1e-2", "1e-4"]), ("b", &many), ("on", &["on"])],
+            &["goodput", "jain"],
+        );
+        let (plots, left_out) = draw(&table);
+        // loss to the right, a curve for each tcp, a picture for each b
+        assert_eq!((plots.len(), left_out), (16, 0));
+        let Picture { name, plot, heading } = &plots[9];
+        assert_eq!((name.as_str(), plot.title.as_str()), ("curve-2-2", "t, b = 2 kB"));
+        assert_eq!(heading, "jain, b = 2 kB");
+        let plot = &plots[1].plot;
+        assert_eq!((plot.x.scale, plot.x.label.as_str()), (Scale::Log, "loss"));
+        assert_eq!(plot.y.label, "goodput, Mbit/s");
+        let names: Vec<_> = plot.curves.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["tcp = reno", "tcp = sack"]);
+        // cells are in the order tcp, loss, b: reno at 1e-4 and 2 kB is the tenth
+        assert_eq!(
+            plot.curves[0].points,
+            [Point::with_error(1e-4, 9.0, 0.1), Point::with_error(1e-2, 1.0, 0.1)]
+        );
+    }
+
+    #[test]
+    fn units_are_those_of_the_values() {
+        for (values, label) in [
+            (["500 kbit/s", "2 Mbit/s"], "x, Mbit/s"),
+            (["20 ms", "500 ms"], "x, ms"),
+            (["20 ms", "5 s"], "x, s"),
+            (["11 segments", "71 segments"], "x, segments"),
+            (["1 packet", "50 packets"], "x, packets"),
+            (["1 packet", "50 segments"], "x, packets or segments"),
+            (["64 KiB", "6 MiB"], "x, kB"),
+        ] {
+            assert_eq!(draw(&table(&[("x", &values)], &["jain"])).0[0].plot.x.label, label);
+        }
+        for values in [["20 ms", "5 kB"], ["reno", "sack"], ["1", "fast"]] {
+            assert_eq!(draw(&table(&[("x", &values)], &["jain"])).0.len(), 0);
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_pictures() {
+        let many: Vec<String> = (1..=50).map(|n| n.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let (plots, left_out) =
+            draw(&table(&[("x", &["1", "2"]), ("y", &many), ("z", &many)], &["jain", "goodput"]));
+        assert_eq!((plots.len(), left_out), (MOST_PICTURES, 5000 - MOST_PICTURES));
+    }
+}

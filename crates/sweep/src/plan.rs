@@ -1,0 +1,242 @@
+//! Which runs a sweep has, in the order of cells and seeds.
+
+use crate::key::{key, semantics};
+use crate::stats::{half_width, mean};
+use crate::store::Store;
+use crate::{Error, metric_error};
+use bentpipe_scenario::{Files, Scenario, Source, SweepSpec, load_with};
+use bentpipe_sim::metric::Metric;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+/// Most runs of a sweep.
+pub const MAX_RUNS: usize = 100_000;
+
+/// The part of the runs with `index mod of = number - 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// From 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// A sweep as asked for.
+pub struct Job<'a> {
+    /// The scenario file.
+    pub source: &'a Source,
+    /// Brings trace files.
+    pub files: &'a (dyn Files + Sync),
+    /// Parameters that are the same in every cell; none of them an axis.
+    pub sets: Vec<(String, String)>,
+    /// Seed of the first run of each cell, instead of the file's.
+    pub seed: Option<u64>,
+    /// Axes, seeds, metrics, precision.
+    pub spec: SweepSpec,
+    /// Only a part of the runs.
+    pub shard: Option<Shard>,
+    /// Threads; 0 for one per core.
+    pub threads: usize,
+}
+
+impl Job<'_> {
+    pub(crate) fn takes(&self, index: usize) -> bool {
+        self.shard.is_none_or(|s| index % s.of == s.number - 1)
+    }
+
+    pub(crate) fn scenario(&self, cell: &[String], seed: u64) -> Result<Scenario, Error> {
+        self.load(cell, Some(seed))
+    }
+
+    fn load(&self, cell: &[String], seed: Option<u64>) -> Result<Scenario, Error> {
+        let axes = || self.spec.axes.iter().map(|(name, _)| name.clone()).zip(cell.iter().cloned());
+        let sets: Vec<_> = self.sets.iter().cloned().chain(axes()).collect();
+        load_with(self.source, &sets, seed, self.files)
+            .map_err(|diagnostic| Error::Cell { diagnostic, cell: axes().collect() })
+    }
+
+    /// The metrics of the tables, and the one whose precision is wished.
+    fn metrics(&self) -> Result<Vec<Metric>, Error> {
+        let texts = self.spec.measure.iter().chain(self.spec.precision.as_ref().map(|p| &p.of));
+        texts.map(|text| Metric::parse(text).map_err(|e| metric_error(text, e))).collect()
+    }
+
+    /// Refuses what cannot be a sweep.
+    fn check(&self) -> Result<(), Error> {
+        let spec = &self.spec;
+        for (name, values) in &spec.axes {
+            if values.is_empty() {
+                return input(format!("error: the axis `{name}` has no values: write --axis {name}=a,b,c"));
+            }
+            if spec.axes.iter().filter(|(other, _)| other == name).count() > 1 {
+                return input(format!("error: the axis `{name}` is given twice"));
+            }
+        }
+        if self.shard.is_some_and(|s| s.number == 0 || s.number > s.of) {
+            return input("error: --shard i/n needs i from 1 to n".to_owned());
+        }
+        if self.shard.is_some() && spec.precision.is_some() {
+            return input(
+                "error: a sweep with a precision cannot be split into shards: how many runs it needs depends on all of them\n\
+                 help: write --precision none and a fixed number of --seeds"
+                    .to_owned(),
+            );
+        }
+        if spec.seeds == 0 {
+            return input("error: --seeds must be at least 1".to_owned());
+        }
+        let cells = spec.axes.iter().try_fold(1_usize, |n, (_, v)| n.checked_mul(v.len()));
+        if cells.and_then(|n| n.checked_mul(self.most_seeds() as usize)).is_none_or(|n| n > MAX_RUNS) {
+            return input(format!(
+                "error: there are too many runs: combinations times seeds must not exceed {MAX_RUNS}\n\
+                 help: with a precision, its max_seeds counts"
+            ));
+        }
+        Ok(())
+    }
+
+    fn most_seeds(&self) -> u32 {
+        self.spec.precision.as_ref().map_or(0, |p| p.max_seeds).max(self.spec.seeds)
+    }
+}
+
+/// One run.
+pub(crate) struct Run {
+    pub(crate) index: usize,
+    pub(crate) cell: usize,
+    pub(crate) seed: u64,
+    /// Empty until it is named.
+    pub(crate) key: String,
+}
+
+pub(crate) struct Plan {
+    /// Values of the axes.
+    pub(crate) cells: Vec<Vec<String>>,
+    pub(crate) runs: Vec<Run>,
+    /// Runs of each cell.
+    counts: Vec<u32>,
+    base: u64,
+    spec: SweepSpec,
+    metrics: Vec<Metric>,
+    title: String,
+    /// Values, per cell, of the metric whose precision is wished, and of how many runs they are.
+    known: (Vec<Vec<f64>>, usize),
+}
+
+fn input<T>(text: String) -> Result<T, Error> {
+    Err(Error::Input(text))
+}
+
+impl Plan {
+    pub(crate) fn new(job: &Job<'_>) -> Result<Self, Error> {
+        job.check()?;
+        let metrics = job.metrics()?;
+        let spec = job.spec.clone();
+        let cells = cells(&spec.axes);
+        let first = job.load(&cells[0], job.seed)?;
+        let most = job.most_seeds();
+        if first.seed.checked_add(u64::from(most)).is_none() {
+            return input(format!("error: the seed {} leaves no room for {most} seeds after it", first.seed));
+        }
+        let n = cells.len();
+        let mut plan = Self {
+            cells,
+            runs: Vec::new(),
+            counts: vec![0; n],
+            base: first.seed,
+            spec,
+            metrics,
+            title: first.title,
+            known: (vec![Vec::new(); n], 0),
+        };
+        plan.add(&(0..n).collect::<Vec<_>>(), plan.spec.seeds);
+        Ok(plan)
+    }
+
+    /// More runs of some cells.
+    fn add(&mut self, cells: &[usize], upto: u32) {
+        for &cell in cells {
+            for k in self.counts[cell]..upto {
+                let seed = self.base + u64::from(k);
+                self.runs.push(Run { index: self.runs.len(), cell, seed, key: String::new() });
+            }
+            self.counts[cell] = upto;
+        }
+    }
+
+    /// Names runs that have no name yet, and sees to it that they have what is measured; the first fault in their order is the one reported.
+    pub(crate) fn name_runs(&mut self, job: &Job<'_>) -> Result<(), Error> {
+        let (cells, metrics) = (&self.cells, &self.metrics);
+        let named: Vec<Result<(), Error>> = self
+            .runs
+            .par_iter_mut()
+            .filter(|run| run.key.is_empty())
+            .map(|run| {
+                let scenario = job.scenario(&cells[run.cell], run.seed)?;
+                metrics.iter().try_for_each(|m| m.check(&scenario).map_err(|e| metric_error(m.text(), e)))?;
+                run.key = key(&scenario);
+                Ok(())
+            })
+            .collect();
+        named.into_iter().collect()
+    }
+
+    /// After a batch: adds one for every cell that is not known well enough. False when there is none.
+    pub(crate) fn extend(&mut self, store: &Store) -> Result<bool, Error> {
+        let Some(precision) = self.spec.precision.clone() else { return Ok(false) };
+        let metric = Metric::parse(&precision.of).map_err(|e| metric_error(&precision.of, e))?;
+        let (values, judged) = &mut self.known;
+        for run in &self.runs[*judged..] {
+            let report = store.read(&run.key).ok_or_else(|| lost(&run.key))?;
+            values[run.cell].extend(metric.of_json(&report).map_err(|e| metric_error(metric.text(), e))?);
+        }
+        *judged = self.runs.len();
+        let known = |v: &[f64]| {
+            half_width(v).zip(mean(v)).is_some_and(|(width, mean)| width <= precision.relative * mean.abs())
+        };
+        // all open cells have had the same number of batches
+        let open: Vec<usize> = (0..self.cells.len())
+            .filter(|&c| self.counts[c] < precision.max_seeds && !known(&values[c]))
+            .collect();
+        if let Some(&first) = open.first() {
+            let upto = (self.counts[first] + self.spec.seeds).min(precision.max_seeds);
+            self.add(&open, upto);
+        }
+        Ok(!open.is_empty())
+    }
+
+    /// The whole plan as JSON: the same for all shards.
+    pub(crate) fn manifest(&self) -> String {
+        let mut runs: Vec<&Run> = self.runs.iter().collect();
+        runs.sort_by_key(|r| (r.cell, r.seed));
+        let runs: Vec<Value> =
+            runs.iter().map(|r| json!({ "cell": r.cell, "seed": r.seed, "key": r.key })).collect();
+        let names: Vec<&String> = self.spec.axes.iter().map(|(name, _)| name).collect();
+        let manifest = json!({
+            "schema": 1,
+            "version": env!("CARGO_PKG_VERSION"),
+            "semantics": semantics(),
+            "title": self.title,
+            "axes": names,
+            "measure": self.spec.measure,
+            "cells": self.cells,
+            "runs": runs,
+        });
+        format!("{manifest}\n")
+    }
+}
+
+/// A run that was there a moment ago.
+pub(crate) fn lost(key: &str) -> Error {
+    let error = std::io::Error::other("it was removed or damaged meanwhile");
+    Error::File { path: format!("runs/{key}.json").into(), error }
+}
+
+/// All combinations, the last axis fastest.
+fn cells(axes: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
+    axes.iter().fold(vec![Vec::new()], |cells, (_, values)| {
+        let with =
+            |cell: &Vec<String>, value: &String| [cell.as_slice(), std::slice::from_ref(value)].concat();
+        cells.iter().flat_map(|cell| values.iter().map(move |value| with(cell, value))).collect()
+    })
+}

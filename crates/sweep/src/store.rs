@@ -1,0 +1,198 @@
+//! Finished runs: one file each, named by the run's key. The first line is the hash of the second, which holds the key and the report, so a torn or
+//! foreign file is noticed and made anew. Files are written under another name, synced and renamed, and the folder is synced: a name that is there
+//! stands for a whole file, whatever happens.
+
+use crate::{Error, file_error};
+use bentpipe_sim::Report;
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How names of files end that are being written.
+const UNFINISHED: &str = ".unfinished";
+
+pub(crate) struct Store {
+    folder: PathBuf,
+    /// Held while the store is in use: shared, so that several shards may have one folder.
+    _lock: Option<File>,
+}
+
+impl Store {
+    /// The store in a sweep's folder, made when it is not there. What killed processes left half written is removed, unless somebody is writing.
+    pub(crate) fn open(out: &Path) -> Result<Self, Error> {
+        let folder = out.join("runs");
+        fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+        sync_folder(out).map_err(file_error(out))?;
+        let lock = File::open(&folder).ok();
+        if let Some(lock) = &lock {
+            if flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                remove_unfinished(out)
+                    .and_then(|()| remove_unfinished(&folder))
+                    .map_err(file_error(&folder))?;
+            }
+            // a file system without locks has nothing removed, and needs none
+            let _ = flock(lock, FlockOperation::LockShared);
+        }
+        Ok(Self { folder, _lock: lock })
+    }
+
+    /// A store that is only read.
+    pub(crate) fn at(out: &Path) -> Self {
+        Self { folder: out.join("runs"), _lock: None }
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.json"))
+    }
+
+    /// The text of a sound run.
+    pub(crate) fn read_text(&self, key: &str) -> Option<String> {
+        let text = fs::read_to_string(self.path(key)).ok()?;
+        open(&text, key).map(|_| text)
+    }
+
+    /// The report of a sound run.
+    pub(crate) fn read(&self, key: &str) -> Option<Value> {
+        let text = fs::read_to_string(self.path(key)).ok()?;
+        open(&text, key)
+    }
+
+    pub(crate) fn write(&self, key: &str, report: &Report) -> Result<(), Error> {
+        let mut value = serde_json::to_value(report).unwrap_or_default();
+        if let Some(object) = value.as_object_mut() {
+            // what the key does not cover; series of instruments are long
+            for name in ["scenario", "parameters", "instruments"] {
+                object.remove(name);
+            }
+        }
+        self.write_text(key, &seal(key, &value))
+    }
+
+    pub(crate) fn write_text(&self, key: &str, text: &str) -> Result<(), Error> {
+        write_file(&self.path(key), text.as_bytes())
+    }
+}
+
+/// The text of a run's file.
+fn seal(key: &str, report: &Value) -> String {
+    let body = json!({ "key": key, "report": report }).to_string();
+    format!("{}\n{body}\n", blake3::hash(body.as_bytes()).to_hex())
+}
+
+fn open(text: &str, key: &str) -> Option<Value> {
+    let (hash, body) = text.split_once('\n')?;
+    let body = body.strip_suffix('\n')?;
+    if blake3::hash(body.as_bytes()).to_hex().as_str() != hash {
+        return None;
+    }
+    let mut value: Value = serde_json::from_str(body).ok()?;
+    (value.get("key")?.as_str()? == key).then(|| value["report"].take())
+}
+
+/// Writes a file so that it is there as a whole or not at all.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let written = create(path).and_then(|(temporary, mut file)| {
+        let done = file
+            .write_all(bytes)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&temporary, path))
+            .and_then(|()| sync_folder(folder));
+        if done.is_err() {
+            // a half of a file is of no use, and the disk may be full
+            let _ = fs::remove_file(&temporary);
+        }
+        done
+    });
+    written.map_err(file_error(path))
+}
+
+/// A file beside `path` that nobody else writes: not another thread, nor another process, nor another machine on the same file system.
+fn create(path: &Path) -> io::Result<(PathBuf, File)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_file_name(format!("{name}.{}-{number}{UNFINISHED}", std::process::id()));
+        match File::create_new(&temporary) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (temporary, file)),
+        }
+    }
+}
+
+/// A name in a folder lasts when the folder is synced.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
+}
+
+fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    remove(folder, |name| name.ends_with(UNFINISHED))
+}
+
+/// Removes the files of a folder whose names are such.
+pub(crate) fn remove(folder: &Path, such: impl Fn(&str) -> bool) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(&such) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn torn_and_foreign_files_are_not_trusted() {
+        let good = seal("k", &json!({ "a": 1 }));
+        assert_eq!(open(&good, "k"), Some(json!({ "a": 1 })));
+        assert_eq!(open(&good, "other"), None);
+        for n in 0..good.len() {
+            assert_eq!(open(&good[..n], "k"), None, "{n}");
+        }
+        assert_eq!(open(&good.replace(":1", ":2"), "k"), None);
+    }
+
+    /// Two processes that fight for one name: what is there is one of the two texts, and nothing else is left.
+    #[test]
+    fn one_name_written_by_many_is_always_whole() {
+        let folder = std::env::temp_dir().join(format!("bentpipe-store-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("x.json");
+        let texts = ["a".repeat(100_000), "b".repeat(50_000)];
+        std::thread::scope(|scope| {
+            for text in &texts {
+                scope.spawn(|| (0..50).for_each(|_| write_file(&path, text.as_bytes()).unwrap()));
+            }
+            for _ in 0..200 {
+                if let Ok(seen) = fs::read_to_string(&path) {
+                    assert!(texts.contains(&seen), "{} bytes", seen.len());
+                }
+            }
+        });
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["x.json"]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_but_not_under_another_s_feet() {
+        let out = std::env::temp_dir().join(format!("bentpipe-left-{}", std::process::id()));
+        let left = out.join("runs").join("k.json.1-1.unfinished");
+        let first = Store::open(&out).unwrap();
+        fs::write(&left, "half").unwrap();
+        let second = Store::open(&out).unwrap();
+        assert!(left.exists(), "the first may be writing it");
+        drop((first, second));
+        drop(Store::open(&out).unwrap());
+        assert!(!left.exists());
+        fs::remove_dir_all(&out).unwrap();
+    }
+}

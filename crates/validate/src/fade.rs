@@ -1,0 +1,159 @@
+//! What the instruments of a run over a faded link say together, as the people of the Ka-band experiment put it
+//! together: bins of the traffic beside the side channel's bit errors in the same time.
+
+use crate::observed::Observed;
+use bentpipe_sim::report::InstrumentReport;
+
+/// Names of the instruments in `scenarios/fade-2h.toml`.
+const SIDE_CHANNEL: &str = "side-channel";
+const BINS: &str = "bins";
+
+/// One bin of the traffic, two minutes long.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bin {
+    /// End of the bin, s.
+    pub(crate) end_s: f64,
+    /// Mean attenuation, dB.
+    pub(crate) fade_db: f64,
+    /// Bit error rate of the link.
+    pub(crate) link_ber: f64,
+    /// Wrong bits over bits on the side channel.
+    pub(crate) measured_ber: f64,
+    /// B/s.
+    pub(crate) goodput: f64,
+    /// Packets sent.
+    pub(crate) packets: f64,
+    /// Of these, in error.
+    pub(crate) errors: f64,
+}
+
+impl Bin {
+    /// Share of packets in error.
+    pub(crate) fn error_share(&self) -> f64 {
+        self.errors / self.packets
+    }
+}
+
+/// Rows of an instrument, cells in the order of `columns`.
+fn rows<const N: usize>(table: &InstrumentReport, columns: [&str; N]) -> Vec<[f64; N]> {
+    let places = columns.map(|name| table.columns.iter().position(|c| *c == name));
+    let cell =
+        |row: &[f64], place: Option<usize>| place.and_then(|i| row.get(i)).copied().unwrap_or(f64::NAN);
+    table.rows.iter().map(|row| places.map(|place| cell(row, place))).collect()
+}
+
+/// Time, attenuation, bit error rate of the link and as measured, of each interval of the side channel.
+pub(crate) fn side_channel(run: &Observed) -> Vec<[f64; 4]> {
+    let columns = ["time_s", "fade_db", "link_ber", "measured_ber"];
+    run.instrument(SIDE_CHANNEL).map(|table| rows(table, columns)).unwrap_or_default()
+}
+
+/// The bins of a run.
+pub(crate) fn bins(run: &Observed) -> Vec<Bin> {
+    let columns = ["time_s", "goodput_bytes_per_s", "packets", "packets_in_error"];
+    let traffic = run.instrument(BINS).map(|table| rows(table, columns)).unwrap_or_default();
+    let channel = side_channel(run);
+    let mut begin_s = 0.0;
+    traffic
+        .into_iter()
+        .map(|[end_s, goodput, packets, errors]| {
+            let inside: Vec<&[f64; 4]> =
+                channel.iter().filter(|row| row[0] > begin_s && row[0] <= end_s).collect();
+            let mean = |i: usize| inside.iter().map(|row| row[i]).sum::<f64>() / inside.len() as f64;
+            begin_s = end_s;
+            let (fade_db, link_ber, measured_ber) = (mean(1), mean(2), mean(3));
+            Bin { end_s, fade_db, link_ber, measured_ber, goodput, packets, errors }
+        })
+        .collect()
+}
+
+/// Share of packets in error over the bit error rate, of the bins of all runs whose packet error share is expected
+/// between `low` and `high` by the link's bit error rate.
+pub(crate) fn errors_per_bit(runs: &[&Observed], low: f64, high: f64, measured: bool) -> f64 {
+    let all = runs.iter().flat_map(|run| bins(run));
+    let fits = |bin: &Bin| {
+        let expected = packet_error(bin.link_ber);
+        low <= expected && expected < high
+    };
+    let (errors, bits) = all.filter(fits).fold((0.0, 0.0), |(errors, bits), bin| {
+        let ber = if measured { bin.measured_ber } else { bin.link_ber };
+        (errors + bin.errors, bits + bin.packets * ber)
+    });
+    errors / bits
+}
+
+/// Of a segment of 1500 B.
+fn packet_error(ber: f64) -> f64 {
+    -libm::expm1(12_000.0 * libm::log1p(-ber))
+}
+
+/// Share of intervals whose bit error rate is lower than that of the interval with the next smaller fade.
+pub(crate) fn out_of_order(run: &Observed) -> f64 {
+    let mut rows = side_channel(run);
+    rows.retain(|row| !row[1].is_nan());
+    rows.sort_by(|a, b| a[1].total_cmp(&b[1]));
+    let pairs = rows.len().saturating_sub(1);
+    // a billionth: means over an interval are rounded
+    let falls = rows.windows(2).filter(|w| w[1][2] < w[0][2] * (1.0 - 1e-9)).count();
+    falls as f64 / pairs as f64
+}
+
+/// Kendall's rank correlation between fade and measured bit error rate of two-minute bins: 1 when one always rises
+/// with the other.
+pub(crate) fn rank_correlation(run: &Observed) -> f64 {
+    let bins = bins(run);
+    let (mut agree, mut pairs) = (0.0, 0.0);
+    for (i, a) in bins.iter().enumerate() {
+        for b in &bins[i + 1..] {
+            let (x, y) = (a.fade_db - b.fade_db, a.measured_ber - b.measured_ber);
+            if x != 0.0 && y != 0.0 {
+                agree += (x * y).signum();
+                pairs += 1.0;
+            }
+        }
+    }
+    agree / pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(fades: [f64; 4], bers: [f64; 4]) -> Observed {
+        let table = |name: &str, columns: &[&'static str], rows: Vec<Vec<f64>>| InstrumentReport {
+            name: name.to_owned(),
+            kind: "",
+            columns: columns.to_vec(),
+            rows,
+        };
+        let rows = (0..4).map(|i| vec![15.0 * (i + 1) as f64, fades[i], bers[i], bers[i]]).collect();
+        let channel = table(SIDE_CHANNEL, &["time_s", "fade_db", "link_ber", "measured_ber"], rows);
+        let columns = ["time_s", "packets", "goodput_bytes_per_s", "packets_in_error"];
+        let rows = vec![vec![30.0, 1000.0, 5.0, 24.0], vec![60.0, 500.0, 6.0, 6.0]];
+        Observed { instruments: vec![channel, table(BINS, &columns, rows)], ..Observed::default() }
+    }
+
+    #[test]
+    fn bins_stand_beside_the_bit_errors_of_their_time() {
+        let run = run([4.0, 3.0, 2.0, 1.0], [3e-6, 1e-6, 1e-6, 1e-6]);
+        let bins = bins(&run);
+        assert_eq!((bins[0].end_s, bins[0].goodput, bins[0].packets), (30.0, 5.0, 1000.0));
+        assert!((bins[0].link_ber - 2e-6).abs() < 1e-18 && (bins[1].fade_db - 1.5).abs() < 1e-12);
+        // 2e-6 makes an error share of 0.0237: 24 errors of 1000 packets; 1e-6 one of 0.0119
+        let ratio = errors_per_bit(&[&run], 0.02, 0.03, true);
+        assert!((ratio - 12_000.0).abs() < 1e-6, "{ratio}");
+        let both = errors_per_bit(&[&run], 0.001, 0.1, false);
+        assert!((both - 30.0 / 2.5e-3).abs() < 1e-6, "{both}");
+    }
+
+    #[test]
+    fn order_and_rank() {
+        let falling = run([4.0, 3.0, 2.0, 1.0], [4e-6, 3e-6, 2e-6, 1e-6]);
+        assert!(out_of_order(&falling) < 1e-12 && rank_correlation(&falling) > 1.0 - 1e-12);
+        let odd = run([4.0, 3.0, 2.0, 1.0], [4e-6, 5e-6, 2e-6, 1e-6]);
+        assert!((out_of_order(&odd) - 1.0 / 3.0).abs() < 1e-12);
+        assert!(
+            out_of_order(&Observed::default()).is_nan() && rank_correlation(&Observed::default()).is_nan()
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! The pictures of the page.
+
+mod kaband;
+mod simulators;
+mod study;
+
+use crate::check::{Judged, Seen};
+use crate::group::Group;
+use crate::job::Job;
+use bentpipe_plot::{Mode, Plot, Point};
+
+/// What pictures are drawn from.
+#[derive(Clone, Copy, Debug)]
+pub struct Results<'a> {
+    /// How every check came out.
+    pub judged: &'a [Judged],
+    /// What was seen of the checks' jobs and of [`jobs`].
+    pub seen: &'a Seen,
+}
+
+impl<'a> Results<'a> {
+    /// The checks of a table.
+    fn of(&self, group: &'static Group) -> impl Iterator<Item = &'a Judged> {
+        self.judged.iter().filter(move |j| j.check.group == group)
+    }
+
+    /// Those whose first label is `first`, with their second label as x, and the mean in kilobytes per second.
+    fn curve(&self, group: &'static Group, first: &str) -> Vec<Point> {
+        let fits = self.of(group).filter(|j| j.check.labels[0] == first);
+        fits.map(|j| measured(number(&j.check.labels[1]), j)).collect()
+    }
+}
+
+/// Runs that pictures need and no check does.
+pub fn jobs() -> Vec<Job> {
+    study::jobs().into_iter().chain(kaband::jobs()).collect()
+}
+
+/// Name and text of every picture.
+pub fn all(results: &Results<'_>) -> Vec<(&'static str, String)> {
+    let plots = [simulators::all(results), kaband::all(results), study::all(results)];
+    plots.into_iter().flatten().map(|(file, plot)| (file, plot.to_svg(Mode::Standalone))).collect()
+}
+
+/// A file and what is drawn in it.
+type Named = (&'static str, Plot);
+
+/// The number a label begins with.
+fn number(label: &str) -> f64 {
+    label.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
+}
+
+/// What bentpipe reached, kB/s.
+fn measured(x: f64, j: &Judged) -> Point {
+    match j.half_width {
+        Some(h) => Point::with_error(x, j.mean / 1e3, h / 1e3),
+        None => Point::new(x, j.mean / 1e3),
+    }
+}
+
+/// What was expected, kB/s.
+fn expected(x: f64, j: &Judged) -> Point {
+    let expected = j.check.expected;
+    match expected.half_width {
+        Some(h) => Point::with_error(x, expected.value / 1e3, h / 1e3),
+        None => Point::new(x, expected.value / 1e3),
+    }
+}
+
+/// `n` points from `low` to `high`, at equal ratios.
+fn decades(low: f64, high: f64, n: u32) -> impl Iterator<Item = f64> {
+    (0..=n).map(move |i| low * libm::exp(f64::from(i) / f64::from(n) * libm::log(high / low)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sources::SECTIONS;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn every_picture_of_the_page_is_drawn_and_every_drawn_one_is_on_the_page() {
+        let results = super::Results { judged: &[], seen: &BTreeMap::new() };
+        let mut drawn: Vec<&str> = super::all(&results).into_iter().map(|(file, _)| file).collect();
+        let mut shown: Vec<&str> = SECTIONS.iter().flat_map(|s| s.pictures).map(|p| p.file).collect();
+        drawn.sort_unstable();
+        shown.sort_unstable();
+        assert_eq!(drawn, shown);
+    }
+
+    #[test]
+    fn points_at_equal_ratios() {
+        let all: Vec<f64> = super::decades(1.0, 100.0, 2).collect();
+        assert!((all[1] - 10.0).abs() < 1e-9 && (all[2] - 100.0).abs() < 1e-9);
+    }
+}

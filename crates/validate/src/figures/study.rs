@@ -1,0 +1,206 @@
+//! The plots of the ns-2 study of 2002.
+
+use super::{Named, Results, number};
+use crate::job::Job;
+use crate::observed::Observed;
+use crate::quantity::BOTTLENECK;
+use crate::reading::series;
+use crate::sources::study;
+use crate::stats;
+use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+
+/// Rate of payload on the link, kB/s.
+const LINK: f64 = 1544.0 / 8.0 / 1.04;
+/// Round trip, s.
+const RTT: f64 = 0.585;
+/// Sizes of transfers, packets.
+const SIZES: [u32; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+/// Bit error rates; none is drawn at 1e-9.
+const ERRORS: [(&str, f64); 6] =
+    [("0", 1e-9), ("1e-7", 1e-7), ("1e-6", 1e-6), ("1e-5", 1e-5), ("3e-5", 3e-5), ("1e-4", 1e-4)];
+const SEGMENTS: [&str; 3] = ["576", "1152", "1728"];
+/// Runs where chance plays a part.
+const RUNS: u32 = 10;
+
+pub(super) fn jobs() -> Vec<Job> {
+    let transfers = SIZES.into_iter().flat_map(|n| [1, 2, 4].map(|iw| study::transfer_job(n, iw)));
+    let segments = SEGMENTS
+        .into_iter()
+        .flat_map(|segment| ERRORS.map(|(ber, _)| study::segments_job(segment, "128", ber).seeds(RUNS)));
+    transfers.chain(segments.flatten()).collect()
+}
+
+pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
+    vec![
+        ("validation-windows.svg", windows(results)),
+        ("validation-connections.svg", connections(results)),
+        ("validation-iw.svg", initial_windows(results)),
+        ("validation-segments.svg", segments(results)),
+        ("validation-flavours.svg", flavours(results)),
+        ("validation-queue.svg", queue(results)),
+        ("validation-peaks.svg", peaks(results)),
+        ("validation-buffers.svg", buffers(results)),
+    ]
+}
+
+/// At most the link.
+fn limit(kilobytes: f64) -> f64 {
+    (kilobytes / RTT).min(LINK)
+}
+
+fn windows(results: &Results<'_>) -> Plot {
+    let rows = results.of(&study::WINDOWS).filter(|j| j.check.labels[0].ends_with("packets"));
+    let points = rows.map(|j| (number(&j.check.labels[0]), j.mean / 1e3));
+    let formula = (8..=140).map(|w| (f64::from(w), limit(f64::from(w))));
+    Plot {
+        title: "Throughput over window".into(),
+        description:
+            "Goodput of one connection with windows of 16 to 128 packets, and W / RTT up to the link.".into(),
+        x: Axis::linear("window, packets of 1000 B").within(0.0, 140.0),
+        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
+        curves: vec![
+            Curve::through("bentpipe", Style::Points, points),
+            Curve::through("W / RTT, at most the link", Style::Line, formula)
+                .tone(Tone::Grey)
+                .dash(Dash::Long),
+        ],
+        ..Plot::default()
+    }
+}
+
+fn connections(results: &Results<'_>) -> Plot {
+    let points = results.of(&study::CONNECTIONS).map(|j| (number(&j.check.labels[0]), j.mean / 1e3));
+    let formula = (0..=40).map(|i| (f64::from(i) / 10.0, limit(4.0 * f64::from(i))));
+    Plot {
+        title: "Connections with windows of 40 KB".into(),
+        description: "Sum of the goodputs of one to four connections.".into(),
+        x: Axis::linear("connections").within(0.0, 5.0),
+        y: Axis::linear("sum of goodputs, kB/s").within(0.0, 200.0),
+        curves: vec![
+            Curve::through("bentpipe", Style::Points, points),
+            Curve::through("n W / RTT, at most the link", Style::Line, formula)
+                .tone(Tone::Grey)
+                .dash(Dash::Long),
+        ],
+        ..Plot::default()
+    }
+}
+
+fn initial_windows(results: &Results<'_>) -> Plot {
+    let curve = |iw: u32| {
+        let time =
+            |n: u32| results.seen.get(&study::transfer_job(n, iw)).map_or(f64::NAN, Observed::finished_s);
+        let points = SIZES.into_iter().map(|n| (f64::from(n), time(n)));
+        Curve::through(format!("initial window {iw}"), Style::LineAndPoints, points)
+    };
+    Plot {
+        title: "Initial window and transfer size".into(),
+        description: "Completion time of transfers of 10 to 100 packets for initial windows of 1, 2 and 4."
+            .into(),
+        x: Axis::linear("size, packets of 1000 B").within(0.0, 105.0),
+        y: Axis::linear("completion time, s").within(0.0, 6.0),
+        curves: [1, 2, 4].map(curve).into(),
+        ..Plot::default()
+    }
+}
+
+fn segments(results: &Results<'_>) -> Plot {
+    let point = |segment: &str, (ber, x): (&str, f64)| {
+        let jobs = study::segments_job(segment, "128", ber).seeds(RUNS);
+        let seen = jobs.iter().filter_map(|job| results.seen.get(job));
+        let goodputs: Vec<f64> = seen.map(|o| o.goodput() / 1e3).collect();
+        match stats::half_width(&goodputs) {
+            Some(h) => Point::with_error(x, stats::mean(&goodputs), h),
+            None => Point::new(x, stats::mean(&goodputs)),
+        }
+    };
+    let curve = |segment: &str| {
+        let points = ERRORS.map(|at| point(segment, at)).to_vec();
+        Curve::new(format!("segments of {segment} B"), Style::LineAndPoints, points)
+    };
+    Plot {
+        title: "Segment size, with and without bit errors".into(),
+        description: "Goodput over bit error rate for segments of 576, 1152 and 1728 B in a window of 128 packets, SACK.".into(),
+        x: Axis::log("bit error rate").within(5e-10, 2e-4),
+        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
+        curves: SEGMENTS.map(curve).into(),
+        note: Some("Runs without bit errors are drawn at 1e-9. Bars: 95 % interval of ten runs.".into()),
+        ..Plot::default()
+    }
+}
+
+fn flavours(results: &Results<'_>) -> Plot {
+    let curve = |(tcp, name): (&str, &str)| {
+        Curve::new(name, Style::LineAndPoints, results.curve(&study::FLAVOURS, tcp))
+    };
+    Plot {
+        title: "Vegas, SACK and Reno under loss".into(),
+        description: "Goodput over the probability of packet loss: Vegas ahead of SACK, SACK of Reno, where losses are frequent.".into(),
+        x: Axis::log("probability of packet loss").within(5e-8, 2e-2),
+        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
+        curves: [("vegas", "Vegas"), ("sack", "SACK"), ("reno", "Reno")].map(curve).into(),
+        note: Some("Bars: 95 % interval of ten runs.".into()),
+        ..Plot::default()
+    }
+}
+
+/// Seconds of the queue that are drawn.
+const DRAWN_S: f64 = 20.0;
+
+fn queue(results: &Results<'_>) -> Plot {
+    let curve = |buffer: u32| {
+        let run = results.seen.get(&study::burst_job("off", buffer).watched());
+        let points = run.into_iter().flat_map(|run| {
+            let times = run.record.as_ref().map_or(&[][..], |r| &r.time_s);
+            times.iter().copied().zip(series(run, BOTTLENECK, "queue_peak_packets").iter().copied())
+        });
+        let drawn = points.filter(|(t, _)| *t <= DRAWN_S);
+        Curve::through(format!("buffer of {buffer} packets"), Style::Line, drawn)
+    };
+    Plot {
+        title: "Queue after the start".into(),
+        description: "Queue over time for four sizes of the buffer: slow start fills each of them, later it is shorter.".into(),
+        x: Axis::linear("time, s").within(0.0, DRAWN_S),
+        y: Axis::linear("packets waiting").within(0.0, 60.0),
+        curves: [30, 34, 40, 50].map(curve).into(),
+        ..Plot::default()
+    }
+}
+
+/// Both ACK policies over the buffer.
+fn over_buffer(results: &Results<'_>, value: impl Fn(&Observed) -> f64) -> Vec<Curve> {
+    let policies = [("an ACK for each segment", "off", Marker::Dot), ("delayed ACKs", "on", Marker::Square)];
+    let curve = |(name, delayed_ack, marker): (&str, &str, Marker)| {
+        let at =
+            |buffer: u32| results.seen.get(&study::burst_job(delayed_ack, buffer)).map_or(f64::NAN, &value);
+        let points = study::SIZES.into_iter().map(|buffer| (f64::from(buffer), at(buffer)));
+        Curve::through(name, Style::LineAndPoints, points).marker(marker)
+    };
+    policies.map(curve).into()
+}
+
+fn peaks(results: &Results<'_>) -> Plot {
+    let peak = |o: &Observed| o.link(BOTTLENECK).map_or(f64::NAN, |l| f64::from(l.queue_peak));
+    Plot {
+        title: "Longest queue over the on-board buffer".into(),
+        description:
+            "Longest queue for buffers of 24 to 120 packets: never more than 64, or 35 with delayed ACKs."
+                .into(),
+        x: Axis::linear("buffer, packets").within(0.0, 130.0),
+        y: Axis::linear("longest queue, packets").within(0.0, 80.0),
+        curves: over_buffer(results, peak),
+        ..Plot::default()
+    }
+}
+
+fn buffers(results: &Results<'_>) -> Plot {
+    Plot {
+        title: "Throughput over the on-board buffer".into(),
+        description:
+            "Goodput in 100 s for buffers of 24 to 120 packets: lower where slow start overflows them.".into(),
+        x: Axis::linear("buffer, packets").within(0.0, 130.0),
+        y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
+        curves: over_buffer(results, |o| o.goodput() / 1e3),
+        ..Plot::default()
+    }
+}

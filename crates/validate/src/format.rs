@@ -1,0 +1,107 @@
+//! Numbers as they stand on the page.
+
+use crate::check::{Judged, Tolerance};
+use crate::reading::Unit;
+
+/// Stands where there is nothing to say.
+const NOTHING: &str = "–";
+
+/// What one unit on the page is in the quantity's own unit, and its name.
+const fn scale(unit: Unit) -> (f64, &'static str) {
+    match unit {
+        Unit::Goodput => (1e3, "kB/s"),
+        Unit::Seconds => (1.0, "s"),
+        Unit::Packets | Unit::MeanPackets => (1.0, "packets"),
+        Unit::Share => (1e-2, "%"),
+        Unit::Ratio | Unit::Busy | Unit::Scientific => (1.0, ""),
+    }
+}
+
+/// The name of the unit.
+pub(crate) fn unit(j: &Judged) -> &'static str {
+    scale(j.check.quantity.unit()).1
+}
+
+/// Decimals that show a value of this size to about five digits.
+fn decimals(j: &Judged) -> usize {
+    let unit = j.check.quantity.unit();
+    let typical = if j.check.expected.value.is_nan() { j.mean } else { j.check.expected.value };
+    let shown = (typical / scale(unit).0).abs();
+    match unit {
+        Unit::Seconds => 5,
+        Unit::Packets => 0,
+        Unit::Busy => 6,
+        Unit::Ratio => 3,
+        _ if shown >= 1000.0 => 1,
+        _ if shown >= 100.0 => 2,
+        _ if shown >= 10.0 => 3,
+        _ if shown >= 0.01 => 4,
+        _ => 5,
+    }
+}
+
+/// `v` as the other values of its row.
+pub(crate) fn value(j: &Judged, v: f64) -> String {
+    match j.check.quantity.unit() {
+        _ if v.is_nan() => NOTHING.into(),
+        Unit::Scientific => format!("{v:.3e}"),
+        unit => format!("{:.*}", decimals(j), v / scale(unit).0),
+    }
+}
+
+/// The same, with what it is known to.
+pub(crate) fn with_half_width(j: &Judged, v: f64, half_width: Option<f64>) -> String {
+    match half_width {
+        Some(h) => format!("{} ± {}", value(j, v), value(j, h)),
+        None => value(j, v),
+    }
+}
+
+/// From the expected value.
+pub(crate) fn deviation(j: &Judged) -> String {
+    if j.deviation().is_nan() {
+        return NOTHING.into();
+    }
+    let text = signed(j);
+    // not "-0.00"
+    if text.starts_with('-') && !text.contains(|c| ('1'..='9').contains(&c)) {
+        text.replacen('-', "+", 1)
+    } else {
+        text
+    }
+}
+
+fn signed(j: &Judged) -> String {
+    match (j.check.quantity.unit(), j.check.tolerance) {
+        (Unit::Seconds, _) => format!("{:+.3} ms", j.deviation() * 1e3),
+        (Unit::Packets, _) => format!("{:+.0}", j.deviation()),
+        (Unit::Busy, _) => format!("{:+.1e}", j.deviation()),
+        (_, Tolerance::Relative(t)) if t < 2e-3 => format!("{:+.4} %", j.relative() * 100.0),
+        _ if j.check.expected.value == 0.0 => value(j, j.deviation()),
+        _ => format!("{:+.2} %", j.relative() * 100.0),
+    }
+}
+
+/// What the mean may be.
+pub(crate) fn allowed(j: &Judged) -> String {
+    match (j.check.tolerance, j.bounds) {
+        (Tolerance::Relative(t), _) => format!("±{} %", trim(t * 100.0)),
+        (Tolerance::Absolute(t), _) => match j.check.quantity.unit() {
+            Unit::Seconds => format!("±{} ms", trim(t * 1e3)),
+            Unit::Busy => format!("±{t:.0e}"),
+            _ => format!("±{}", trim(t)),
+        },
+        (Tolerance::Between(..) | Tolerance::Binomial, Some((low, high))) => {
+            format!("{} to {}", value(j, low), value(j, high))
+        }
+        (Tolerance::AtLeast(low), _) => format!("≥ {}", value(j, low)),
+        (Tolerance::AtMost(high), _) => format!("≤ {}", value(j, high)),
+        _ => NOTHING.into(),
+    }
+}
+
+/// At most two decimals, without trailing zeros.
+fn trim(v: f64) -> String {
+    let text = format!("{v:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

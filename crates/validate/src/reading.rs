@@ -1,0 +1,191 @@
+//! What is read off one run.
+
+use crate::fade;
+use crate::observed::Observed;
+use bentpipe_base::trace::DropCause;
+
+/// A number read off one run. Texts name flows by the beginning of their names, and links by their names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reading {
+    /// Sum of the goodputs, B/s.
+    Goodput,
+    /// Mean goodput of the flows with this prefix, B/s.
+    GoodputOf(&'static str),
+    /// Mean goodput of flows with one prefix over that of flows with another.
+    FlowRatio(&'static str, &'static str),
+    /// When the last transfer was finished, s.
+    Completion,
+    /// Shortest round trip of the first flow, s.
+    ShortestRtt,
+    /// Median round trip of the first flow, s.
+    MedianRtt,
+    /// Most packets that waited for a link.
+    QueuePeak(&'static str),
+    /// Mean number of packets that waited for a link.
+    QueueMean(&'static str),
+    /// Packets dropped at the queue of a link.
+    Overflow(&'static str),
+    /// Share of the run that a link spent serialising.
+    Utilisation(&'static str),
+    /// Largest queue of a link after this many seconds over the largest of all. Of a watched run.
+    LaterPeak(&'static str, f64),
+    /// Share of losses that are followed by another within this many seconds, about a round trip. Of a watched run.
+    MultipleLosses(f64),
+    /// Mean number of packets in a row that were lost. Of a watched run.
+    LossRun,
+    /// Bit error rate of a link at the end. Of a watched run.
+    Ber(&'static str),
+    /// Shortest one-way delay of a link, s. Of a watched run.
+    ShortestDelay(&'static str),
+    /// Longest one-way delay of a link, s. Of a watched run.
+    LongestDelay(&'static str),
+    /// Share of intervals whose bit error rate is lower than that of the next smaller fade. From instruments.
+    FadeOutOfOrder,
+    /// Rank correlation of fade and measured bit error rate. From instruments.
+    FadeRank,
+    /// Share of samples in which the attenuation of a link is above this many dB. Of a watched run.
+    Exceeds(&'static str, f64),
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// B/s, shown in kB/s.
+    Goodput,
+    /// s.
+    Seconds,
+    /// Packets, whole.
+    Packets,
+    /// Packets, a mean.
+    MeanPackets,
+    /// A share, shown in %.
+    Share,
+    /// A ratio.
+    Ratio,
+    /// A share of time near 1, to be shown exactly.
+    Busy,
+    /// A small number over many decades.
+    Scientific,
+}
+
+impl Reading {
+    /// What it counts.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Self::Goodput | Self::GoodputOf(_) => Unit::Goodput,
+            Self::FlowRatio(..) | Self::LaterPeak(..) | Self::FadeRank | Self::FadeOutOfOrder => Unit::Ratio,
+            Self::Completion
+            | Self::ShortestRtt
+            | Self::MedianRtt
+            | Self::ShortestDelay(_)
+            | Self::LongestDelay(_) => Unit::Seconds,
+            Self::QueuePeak(_) | Self::Overflow(_) => Unit::Packets,
+            Self::QueueMean(_) | Self::LossRun => Unit::MeanPackets,
+            Self::MultipleLosses(_) | Self::Exceeds(..) | Self::Utilisation(_) => Unit::Share,
+            Self::Ber(_) => Unit::Scientific,
+        }
+    }
+
+    /// Its value in `run`; not a number when the run does not show it.
+    pub fn of(self, run: &Observed) -> f64 {
+        let link = |name| run.link(name);
+        match self {
+            Self::Goodput => run.goodput(),
+            Self::GoodputOf(prefix) => run.goodput_of(prefix),
+            Self::FlowRatio(a, b) => run.goodput_of(a) / run.goodput_of(b),
+            Self::Completion => run.finished_s(),
+            Self::ShortestRtt => run.flows.first().map_or(f64::NAN, |f| f.rtt_min_s),
+            Self::MedianRtt => run.flows.first().map_or(f64::NAN, |f| f.rtt_median_s),
+            Self::QueuePeak(name) => link(name).map_or(f64::NAN, |l| f64::from(l.queue_peak)),
+            Self::QueueMean(name) => link(name).map_or(f64::NAN, |l| l.queue_mean),
+            Self::Overflow(name) => link(name).map_or(f64::NAN, |l| l.dropped(DropCause::QueueFull) as f64),
+            Self::Utilisation(name) => link(name).map_or(f64::NAN, |l| l.busy_s / run.simulated_s),
+            Self::LaterPeak(name, from_s) => later_peak(run, name, from_s),
+            Self::MultipleLosses(rtt_s) => multiple_losses(run, rtt_s),
+            Self::LossRun => loss_run(run),
+            Self::Ber(name) => series(run, name, "ber").last().copied().unwrap_or(f64::NAN),
+            Self::ShortestDelay(name) => {
+                series(run, name, "one_way_ms").iter().copied().fold(f64::NAN, f64::min) / 1e3
+            }
+            Self::LongestDelay(name) => {
+                series(run, name, "one_way_ms").iter().copied().fold(f64::NAN, f64::max) / 1e3
+            }
+            Self::FadeOutOfOrder => fade::out_of_order(run),
+            Self::FadeRank => fade::rank_correlation(run),
+            Self::Exceeds(name, db) => share(series(run, name, "fade_db"), |fade_db| fade_db > db),
+        }
+    }
+}
+
+/// A column of a link's series, empty when it was not recorded.
+pub(crate) fn series<'a>(run: &'a Observed, link: &str, column: &str) -> &'a [f64] {
+    let links = run.record.as_ref().map_or(&[][..], |r| &r.links);
+    links.iter().find(|s| s.name == link).and_then(|s| s.column(column)).unwrap_or(&[])
+}
+
+fn share(values: &[f64], fits: impl Fn(f64) -> bool) -> f64 {
+    values.iter().filter(|v| fits(**v)).count() as f64 / values.len() as f64
+}
+
+fn later_peak(run: &Observed, link: &str, from_s: f64) -> f64 {
+    let peaks = series(run, link, "queue_peak_packets");
+    let times = run.record.as_ref().map_or(&[][..], |r| &r.time_s);
+    let most = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::NAN, f64::max);
+    let later = most(&mut times.iter().zip(peaks).filter(|(t, _)| **t > from_s).map(|(_, p)| *p));
+    later / most(&mut peaks.iter().copied())
+}
+
+/// Losses are put together that happen within `rtt_s` of the first.
+fn multiple_losses(run: &Observed, rtt_s: f64) -> f64 {
+    let (mut windows, mut multiple) = (0_u32, 0_u32);
+    let (mut first, mut inside) = (f64::NEG_INFINITY, 0_u32);
+    for drop in &run.drops {
+        if drop.time_s > first + rtt_s {
+            (first, inside) = (drop.time_s, 1);
+            windows += 1;
+        } else {
+            inside += 1;
+            multiple += u32::from(inside == 2);
+        }
+    }
+    f64::from(multiple) / f64::from(windows)
+}
+
+/// Of one flow without retransmissions.
+fn loss_run(run: &Observed) -> f64 {
+    let mut lost: Vec<_> = run.drops.iter().collect();
+    lost.sort_by_key(|d| d.place);
+    let breaks = lost.windows(2).filter(|w| w[1].place != w[0].next).count();
+    if lost.is_empty() { f64::NAN } else { lost.len() as f64 / (breaks + 1) as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observed::{Dropped, Flow};
+
+    fn dropped(time_s: f64, place: u64) -> Dropped {
+        Dropped { time_s, cause: DropCause::Burst, place, next: place + 100 }
+    }
+
+    #[test]
+    fn losses_are_put_together() {
+        let drops = vec![dropped(1.0, 0), dropped(1.5, 200), dropped(1.59, 300), dropped(2.0, 600)];
+        let run = Observed { drops, ..Observed::default() };
+        // 1.0 with 1.5 and 1.59; 2.0 alone
+        assert!((Reading::MultipleLosses(0.6).of(&run) - 0.5).abs() < 1e-12);
+        // 0; 200 and 300; 600
+        assert!((Reading::LossRun.of(&run) - 4.0 / 3.0).abs() < 1e-12);
+        assert!(Reading::LossRun.of(&Observed::default()).is_nan());
+    }
+
+    #[test]
+    fn flows_are_told_apart_by_the_beginning_of_their_names() {
+        let flow = |name: &str, goodput| Flow { name: name.to_owned(), goodput, ..Flow::default() };
+        let flows = vec![flow("x1", 1.0), flow("x2", 3.0), flow("y1", 8.0)];
+        let run = Observed { flows, ..Observed::default() };
+        assert!((Reading::FlowRatio("x", "y").of(&run) - 0.25).abs() < 1e-12);
+        assert!((Reading::GoodputOf("").of(&run) - 4.0).abs() < 1e-12);
+        assert!(Reading::GoodputOf("z").of(&run).is_nan() && Reading::QueuePeak("none").of(&run).is_nan());
+    }
+}

@@ -1,0 +1,38 @@
+//! Checks against formulas. Nothing here calls bentpipe's own code: the formulas are written out from the networks'
+//! parameters.
+
+mod channel;
+mod queueing;
+mod tcp;
+
+use crate::group::{Picture, Section};
+
+/// Formulas.
+pub static SECTION: Section = Section {
+    title: "Against formulas",
+    intro: "",
+    pictures: &[Picture { file: "validation-transfers.svg", alt: "Completion time of transfers by size" }],
+    groups: &[
+        &tcp::WINDOW_LIMIT,
+        &tcp::SLOW_START,
+        &tcp::MATHIS,
+        &tcp::CEILING,
+        &tcp::PACKET_LOSS,
+        &tcp::BIT_ERROR_SHARE,
+        &tcp::SATURATED,
+        &tcp::LINK_RATE,
+        &queueing::M_D_1,
+        &channel::BURST_LOSS,
+        &channel::BURST_LENGTH,
+        &channel::RAIN,
+        &channel::CODINGS,
+        &channel::DELAYS,
+    ],
+    checks: || Ok([tcp::all(), queueing::all(), channel::all()].into_iter().flatten().collect()),
+};
+
+pub(crate) use tcp::{SLOW_START, slow_start_time};
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}

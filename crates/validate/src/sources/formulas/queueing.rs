@@ -1,0 +1,42 @@
+//! Queueing: M/D/1.
+
+use crate::check::{Check, Tolerance};
+use crate::group::Group;
+use crate::job::{File, Job};
+use crate::quantity::{BOTTLENECK, Quantity};
+use crate::reading::Reading;
+
+/// Payload that fills the link of `poisson.toml`, bit/s.
+const FULL_BPS: f64 = 7.776e6;
+/// Runs of each load.
+const RUNS: u32 = 5;
+/// Service times in all runs.
+const SERVICES: f64 = 1e7;
+/// Standard deviations that are tolerated.
+const DEVIATIONS: f64 = 5.0;
+
+/// Mean queue of M/D/1.
+pub(super) static M_D_1: Group = Group {
+    title: "Random arrivals: M/D/1",
+    columns: &["load ρ"],
+    expected: "ρ² / (2 (1 − ρ))",
+    intro: "Datagrams of one size that arrive as a Poisson process at a link: mean number waiting, the one in \
+        service not counted (Pollaczek and Khinchine). Five runs of 2 million service times, \
+        `crates/validate/data/poisson.toml`. The mean over T service times has a standard deviation of about ρ / \
+        (1 − ρ)² / √(2 T), by the diffusion approximation; tolerance five of them.",
+    fast: false,
+};
+
+pub(super) fn all() -> Vec<Check> {
+    ["0.3", "0.5", "0.8", "0.9"].map(load).into()
+}
+
+fn load(rho_text: &str) -> Check {
+    let rho = super::number(rho_text);
+    let jobs = Job::new(File::Poisson, &[("rate", &format!("{:.0} bit/s", rho * FULL_BPS))]).seeds(RUNS);
+    let waiting = rho * rho / (2.0 * (1.0 - rho));
+    let deviation = rho / ((1.0 - rho) * (1.0 - rho)) / (2.0 * SERVICES).sqrt();
+    let tolerance = Tolerance::Relative(DEVIATIONS * deviation / waiting);
+    let quantity = Quantity::Mean(Reading::QueueMean(BOTTLENECK));
+    Check::new(&M_D_1, &[rho_text], quantity, jobs, waiting, tolerance)
+}

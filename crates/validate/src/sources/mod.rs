@@ -1,0 +1,20 @@
+//! Where expected numbers come from, one section of the page each.
+
+pub mod asymmetry;
+pub mod formulas;
+pub mod kaband;
+pub mod simulators;
+pub mod study;
+pub mod winds;
+
+use crate::group::Section;
+
+/// Every section, in the order of the page.
+pub static SECTIONS: [&Section; 6] = [
+    &simulators::SECTION,
+    &kaband::SECTION,
+    &study::SECTION,
+    &winds::SECTION,
+    &asymmetry::SECTION,
+    &formulas::SECTION,
+];

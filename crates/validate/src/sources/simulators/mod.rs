@@ -1,0 +1,134 @@
+//! Checks against numbers measured with ns-2: one or two for each of its rows.
+
+mod shared;
+mod single;
+
+use crate::check::{Check, Expected, Tolerance};
+use crate::group::{Group, Picture, Section};
+use crate::job::Job;
+use crate::quantity::Quantity;
+use crate::reading::Reading;
+use crate::reference::{Row, rows};
+
+/// Fewest runs of a cell in which chance plays a part.
+const FEWEST_RUNS: u32 = 5;
+
+/// The reference sheet.
+pub static SECTION: Section = Section {
+    title: "Against ns-2 and ns-3",
+    intro: "",
+    pictures: &[
+        Picture {
+            file: "validation-sharing.svg",
+            alt: "Sum of the goodputs of twenty connections for three probabilities of loss",
+        },
+        Picture { file: "validation-faded.svg", alt: "Goodput over bit error rate for two windows" },
+    ],
+    groups: &[
+        &single::TRANSFERS,
+        &single::WINDOWS,
+        &single::BIT_ERRORS,
+        &single::FADED,
+        &single::BURSTS,
+        &single::QUEUES,
+        &shared::JITTER,
+        &shared::SHARING,
+        &shared::CUBIC,
+        &shared::FAIRNESS,
+        &shared::SUMS,
+    ],
+    checks: || Ok(all(&rows()?)),
+};
+
+pub(crate) use shared::{CUBIC, JITTER, SHARING};
+pub(crate) use single::{FADED, TRANSFERS};
+
+/// The checks that `rows` give.
+fn all(rows: &[Row]) -> Vec<Check> {
+    let mut all: Vec<Check> =
+        rows.iter().filter(|r| r.sim == "ns2").flat_map(|row| checks(row, rows)).collect();
+    // two kinds of CUBIC come from each row: one after the other (stable, so all else stays)
+    all.sort_by_key(|c| if *c.group == shared::CUBIC { c.labels[0].clone() } else { String::new() });
+    all.extend(shared::fairness_without_jitter());
+    all
+}
+
+fn checks(row: &Row, rows: &[Row]) -> Vec<Check> {
+    let case = row.case.split_once('-').map_or(row.case.as_str(), |(case, _)| case);
+    match (case, row.case.as_str()) {
+        (_, "C-ber") => vec![single::bit_errors(row)],
+        (_, "C-window" | "C-conns") => vec![single::windows(row, rows)],
+        ("C", name) => vec![single::transfer(row, name, rows)],
+        ("D", _) => single::burst(row, rows),
+        ("A", _) if row.variant == "linux-cubic" => shared::cubic(row),
+        ("A", _) => vec![shared::sharing(row)],
+        ("B", _) => shared::fairness(row),
+        ("E", _) => vec![single::faded(row, rows)],
+        _ => Vec::new(),
+    }
+}
+
+impl Check {
+    /// A check of the goodput of `row`.
+    fn of(row: &Row, group: &'static Group, labels: &[&str], job: &Job, tolerance: Tolerance) -> Self {
+        let runs = if row.is_deterministic() { 1 } else { row.runs.max(FEWEST_RUNS) };
+        Self {
+            group,
+            labels: labels.iter().map(|l| (*l).to_owned()).collect(),
+            quantity: Quantity::Mean(Reading::Goodput),
+            jobs: job.seeds(runs),
+            expected: Expected { value: row.goodput, half_width: row.goodput_ci95, other: None },
+            tolerance,
+        }
+    }
+
+    fn reading(mut self, reading: Reading, value: f64, other: Option<f64>) -> Self {
+        self.quantity = Quantity::Mean(reading);
+        self.expected = Expected { value, half_width: None, other };
+        self
+    }
+}
+
+fn seconds(row: &Row) -> String {
+    format!("{} s", row.duration_s.unwrap_or(0.0))
+}
+
+fn packets(n: &str) -> String {
+    format!("{n} packets")
+}
+
+fn segments(n: &str) -> String {
+    format!("{n} segments")
+}
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_ns2_is_used() {
+        let rows = rows().unwrap();
+        for row in rows.iter().filter(|r| r.sim == "ns2") {
+            assert!(!checks(row, &rows).is_empty(), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn every_job_reads_and_has_runs_enough() {
+        let rows = rows().unwrap();
+        for row in rows.iter().filter(|r| r.sim == "ns2") {
+            for check in checks(row, &rows) {
+                assert!(check.jobs.len() >= row.runs as usize, "{check:?}");
+                assert!(row.is_deterministic() || check.jobs.len() >= 5, "{check:?}");
+                let scenario = check.jobs[0].scenario().unwrap();
+                if let Some(duration) = row.duration_s {
+                    assert!((scenario.duration.as_secs_f64() - duration).abs() < 1e-9, "{check:?}");
+                }
+            }
+        }
+    }
+}

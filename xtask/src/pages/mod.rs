@@ -1,0 +1,188 @@
+//! `pages`: looks at the pages that bentpipe writes in a real browser, narrow and wide, light and dark.
+//!
+//! Texts that overlap or are cut off, pages wider than the window, too little contrast, axes without a unit: each is a fault. With
+//! `--shots DIR` a picture of every view is kept for people to look at.
+
+use crate::item::{Item, Verdict};
+use crate::{Outcome, bench, metadata, program};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+const SCRIPT: &str = include_str!("check.js");
+/// Without these a browser asks the network at every start.
+const QUIET: [&str; 8] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+];
+/// A phone and a desktop.
+const WIDTHS: [u32; 2] = [400, 1400];
+
+/// A page to make: the folder's name, and the command that writes it.
+const RUNS: [(&str, &[&str]); 5] = [
+    ("faded", &["sim", "scenarios/faded.toml", "--set", "ber=1e-7"]),
+    ("fade-2h", &["sim", "scenarios/fade-2h.toml"]),
+    ("sharing", &["sim", "scenarios/sharing.toml", "--set", "duration=60 s"]),
+    ("leo", &["sim", "scenarios/leo.toml"]),
+    ("sweep", &["sweep", "scenarios/faded.toml", "--seeds", "5"]),
+];
+
+/// A page with every fault the check knows; a check that does not find them is none.
+const BAD: &str = "<!doctype html><meta charset=utf-8><style>:root{color-scheme:light dark}</style><p style='width:3000px'>wide</p>\
+    <p style='color:#888;background:#999'>faint</p><svg width=300 height=100><text x=10 y=50>one text</text><text x=20 y=52>another</text>\
+    <text x=280 y=20>cut off here</text><text x=10 y=90 font-size=4>tiny</text><text x=100 y=90 fill=#777 style='fill:#808080'>.</text>\
+    <text class=axis-label x=150 y=70>bare</text></svg>";
+/// What must be found there.
+const KNOWN: [&str; 7] = [
+    "wider than the window",
+    "has no title",
+    "texts overlap",
+    "is cut off",
+    "less than 8 px",
+    "hard to read",
+    "has no unit",
+];
+
+/// Looks at all pages; a fault is a failure.
+pub(crate) fn command(args: &[String]) -> Outcome {
+    let shots = match args {
+        [] => None,
+        [option, folder] if option == "--shots" => Some(PathBuf::from(folder)),
+        _ => return Err("pages: only --shots DIR is an option".to_owned()),
+    };
+    let item = item(shots.as_deref())?;
+    println!("{item}");
+    match item.verdict {
+        Verdict::Miss => Err("pages: a page has faults".to_owned()),
+        Verdict::Pass | Verdict::Skipped => Ok(()),
+    }
+}
+
+/// The same as a line of a list.
+///
+/// # Errors
+/// When bentpipe cannot be built or does not write its pages.
+pub(crate) fn item(shots: Option<&Path>) -> Result<Item, String> {
+    let what = "pages in a browser: 400 and 1400 px, light and dark";
+    let browser = match program::find(&BROWSERS, "chromium") {
+        Ok(path) => path,
+        Err(reason) => return Ok(Item::new(what, reason, Verdict::Skipped)),
+    };
+    let folder = std::env::temp_dir().join(format!("bentpipe-pages-{}", std::process::id()));
+    let looked = look_at_all(&browser, &folder, shots);
+    let _ = fs::remove_dir_all(&folder);
+    let (views, texts, faults) = looked?;
+    for fault in &faults {
+        println!("  {fault}");
+    }
+    let figure = format!("{views} views, {texts} texts in pictures, {} faults", faults.len());
+    Ok(Item::new(what, figure, Verdict::of(faults.is_empty() && views > 0 && texts > 0)))
+}
+
+fn look_at_all(
+    browser: &Path,
+    folder: &Path,
+    shots: Option<&Path>,
+) -> Result<(usize, u64, Vec<String>), String> {
+    let root = metadata::root();
+    let bentpipe = bench::build(&root)?;
+    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let (mut views, mut texts, mut faults) = (0, 0, blind_spots(browser, folder)?);
+    for (name, args) in RUNS {
+        let out = folder.join(name);
+        let done = Command::new(&bentpipe).args(args).arg("--out").arg(&out).current_dir(&root).output();
+        let done = done.map_err(|e| format!("bentpipe: {e}"))?;
+        if !done.status.success() {
+            return Err(format!("bentpipe {}: {}", args.join(" "), String::from_utf8_lossy(&done.stderr)));
+        }
+        let page = read(&out.join("report.html"))?;
+        for (width, dark) in WIDTHS.into_iter().flat_map(|w| [(w, false), (w, true)]) {
+            let view = View { browser, folder, name, width, dark, shots };
+            let seen = view.look(&page)?;
+            views += 1;
+            texts += seen["texts"].as_u64().unwrap_or(0);
+            let found = seen["faults"].as_array().cloned().unwrap_or_default();
+            let place = format!("{name}, {width} px, {}", if dark { "dark" } else { "light" });
+            faults.extend(found.iter().map(|f| format!("{place}: {}", f.as_str().unwrap_or_default())));
+            if seen["dark"].as_bool() != Some(dark) || seen["svgs"].as_u64() == Some(0) {
+                faults.push(format!("{place}: the browser did not show it so, or there is no picture"));
+            }
+        }
+    }
+    Ok((views, texts, faults))
+}
+
+/// What the check does not see on the bad page.
+fn blind_spots(browser: &Path, folder: &Path) -> Result<Vec<String>, String> {
+    let view = View { browser, folder, name: "bad page", width: 400, dark: false, shots: None };
+    let found = view.look(BAD)?["faults"].to_string();
+    let missed = KNOWN.iter().filter(|k| !found.contains(**k));
+    Ok(missed.map(|k| format!("the check is blind: `{k}` was not found on the bad page: {found}")).collect())
+}
+
+/// One way to look at one page.
+struct View<'a> {
+    browser: &'a Path,
+    folder: &'a Path,
+    name: &'a str,
+    width: u32,
+    dark: bool,
+    shots: Option<&'a Path>,
+}
+
+impl View<'_> {
+    fn look(&self, page: &str) -> Result<Value, String> {
+        let file = self.folder.join("view.html");
+        fs::write(&file, self.wrapper(page)).map_err(|e| format!("{}: {e}", file.display()))?;
+        let seen = self.browse(&file, &["--dump-dom"])?;
+        if let Some(shots) = self.shots {
+            fs::create_dir_all(shots).map_err(|e| format!("{}: {e}", shots.display()))?;
+            let mode = if self.dark { "dark" } else { "light" };
+            let shot = shots.join(format!("{}-{}-{mode}.png", self.name, self.width));
+            let size = format!("--window-size={},{}", self.width.max(500) + 40, 6000);
+            self.browse(&file, &[&format!("--screenshot={}", shot.display()), &size])?;
+        }
+        let json =
+            seen.split("id=\"result\">").nth(1).and_then(|r| r.split("</pre>").next()).unwrap_or_default();
+        let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        serde_json::from_str(&json)
+            .map_err(|e| format!("{}: what the browser found cannot be read: {e}: {json}", self.name))
+    }
+
+    /// The page in a frame, which can be narrower than any window of a browser.
+    fn wrapper(&self, page: &str) -> String {
+        let text = page.replace('&', "&amp;").replace('<', "&lt;");
+        format!(
+            "<!doctype html><meta charset=utf-8><meta name=color-scheme content='light dark'><style>body{{margin:0}}iframe{{border:0;width:{}px;height:6000px}}\
+             #page,#result{{display:none}}</style><iframe></iframe><pre id=result></pre><pre id=page>{text}</pre><script>{SCRIPT}</script>",
+            self.width
+        )
+    }
+
+    fn browse(&self, file: &Path, args: &[&str]) -> Result<String, String> {
+        let mut command = Command::new(self.browser);
+        command.args(QUIET).arg(format!("--user-data-dir={}", self.folder.join("profile").display()));
+        if self.dark {
+            command.arg("--blink-settings=preferredColorScheme=0");
+        }
+        let done = command.args(args).arg(format!("file://{}", file.display())).output();
+        let done = done.map_err(|e| format!("{}: {e}", self.browser.display()))?;
+        if done.status.success() {
+            Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+        } else {
+            Err(format!("{}: {}", self.browser.display(), String::from_utf8_lossy(&done.stderr)))
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
