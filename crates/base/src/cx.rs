@@ -50,6 +50,12 @@ impl World {
         self.sink.take()
     }
 
+    /// A packet that was given back, as it was: a live driver frees what it stands for.
+    #[inline]
+    pub fn take_recycled(&mut self) -> Option<Pkt> {
+        self.pool.pop()
+    }
+
     /// The node's side, for one call.
     #[inline]
     pub fn cx(&mut self, now: Instant, node: NodeId) -> Cx<'_> {

@@ -158,6 +158,8 @@ pub enum Proto {
     Tcp,
     /// UDP.
     Udp,
+    /// A real packet that only its driver can read.
+    Opaque,
 }
 
 /// One packet.
@@ -196,11 +198,11 @@ impl Packet {
     /// Recomputes `header_len` after the header was filled in.
     #[inline]
     pub fn seal(&mut self) {
-        self.header_len = IPV4_HEADER
-            + match self.proto {
-                Proto::Tcp => self.tcp.wire_len(),
-                Proto::Udp => UDP_HEADER,
-            };
+        self.header_len = match self.proto {
+            Proto::Tcp => IPV4_HEADER + self.tcp.wire_len(),
+            Proto::Udp => IPV4_HEADER + UDP_HEADER,
+            Proto::Opaque => 0,
+        };
     }
 
     /// Makes this a datagram with `payload` bytes. As measuring programs do, its payload begins with a counter and the time of
@@ -215,6 +217,21 @@ impl Packet {
     pub fn datagram(&self) -> Option<(u64, Instant)> {
         let stamp = self.tcp.timestamps.filter(|_| self.proto == Proto::Udp)?;
         Some((self.body.off, Instant(u64::from(stamp.echo) << 32 | u64::from(stamp.value))))
+    }
+
+    /// A real packet of `size` bytes, IP header included, of which the network is told nothing but where it goes; `handle` says where its bytes are.
+    /// The driver that made it frees them when the packet has arrived or was dropped.
+    pub fn set_opaque(&mut self, handle: u64, size: Size, dst: Addr) {
+        // an IP packet is never longer than a header can say; one with jumbo length is
+        let len = u32::try_from(size.0).unwrap_or(u32::MAX);
+        *self =
+            Self { dst, proto: Proto::Opaque, hops: 64, body: Body { off: handle, len }, ..Self::default() };
+    }
+
+    /// The handle of an opaque packet.
+    #[inline]
+    pub fn handle(&self) -> Option<u64> {
+        (self.proto == Proto::Opaque).then_some(self.body.off)
     }
 
     /// Bytes on the wire, IP header included.

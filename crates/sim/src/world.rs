@@ -3,6 +3,7 @@
 use bentpipe_base::{Cx, Input, Instant, Node, NodeId, Pkt, Port, World};
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
+use std::collections::VecDeque;
 
 /// Where a node lies: its kind's table and its place there.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,7 @@ enum Place {
     Host(u32),
     Link(u32),
     Router(u32),
+    Port,
 }
 
 /// The built-in nodes, a table for each kind, so that a call costs a branch and no pointer, and links, by far the most visited, lie
@@ -20,6 +22,8 @@ struct Nodes {
     hosts: Vec<Host>,
     links: Vec<Link>,
     routers: Vec<Router>,
+    /// What has come to ports, oldest first.
+    arrived: VecDeque<(Instant, NodeId, Pkt)>,
 }
 
 impl Nodes {
@@ -29,6 +33,11 @@ impl Nodes {
             Place::Host(i) => self.hosts[i as usize].handle(cx, input),
             Place::Link(i) => self.links[i as usize].handle(cx, input),
             Place::Router(i) => self.routers[i as usize].handle(cx, input),
+            Place::Port => {
+                if let Input::Packet(_, packet) = input {
+                    self.arrived.push_back((cx.now, id, packet));
+                }
+            }
         }
     }
 }
@@ -111,6 +120,11 @@ impl Simulation {
         self.place(Place::Router(self.nodes.routers.len() as u32 - 1))
     }
 
+    /// Adds a port: an end of the network behind which something else lies than a node. It has one wire, as a host has.
+    pub fn add_port(&mut self) -> NodeId {
+        self.place(Place::Port)
+    }
+
     fn place(&mut self, place: Place) -> NodeId {
         self.wires.ports.push(Vec::new());
         self.nodes.places.push(place);
@@ -168,6 +182,31 @@ impl Simulation {
         self.nodes.handle(to, &mut self.world.cx(at, to), Input::Packet(Port(0), packet));
     }
 
+    /// Lets a packet in at a port, now.
+    pub fn inject(&mut self, port: NodeId, packet: Pkt) {
+        self.wires.settle();
+        self.hand_over(self.now, port, Port(0), packet);
+        self.hand_out(self.now);
+    }
+
+    /// The oldest packet that has come to a port and was not taken yet: when it was due, where, and itself.
+    #[inline]
+    pub fn take_arrived(&mut self) -> Option<(Instant, NodeId, Pkt)> {
+        self.nodes.arrived.pop_front()
+    }
+
+    /// When something is to be done next; it may turn out to be nothing.
+    pub fn next_at(&mut self) -> Option<Instant> {
+        self.world.events.next_at()
+    }
+
+    #[inline]
+    fn hand_out(&mut self, at: Instant) {
+        while let Some((from, port, packet)) = self.world.outbox.pop_front() {
+            self.hand_over(at, from, port, packet);
+        }
+    }
+
     /// Handles everything up to and including `until`, or until `stop` says so; `stop` is asked after each event.
     pub fn run_until(&mut self, until: Instant, mut stop: impl FnMut(&Self) -> bool) {
         self.wires.settle();
@@ -176,9 +215,7 @@ impl Simulation {
             self.now = wake.at;
             self.events += 1;
             self.nodes.handle(wake.node, &mut self.world.cx(wake.at, wake.node), Input::Timer(wake.slot));
-            while let Some((from, port, packet)) = self.world.outbox.pop_front() {
-                self.hand_over(wake.at, from, port, packet);
-            }
+            self.hand_out(wake.at);
             if stop(self) {
                 return;
             }

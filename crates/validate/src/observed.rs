@@ -163,6 +163,7 @@ impl Sink for Drops {
             let next = match packet.proto {
                 Proto::Tcp => place + u64::from(packet.body.len),
                 Proto::Udp => place + 1,
+                Proto::Opaque => return,
             };
             self.0.push(Dropped { time_s: now.as_secs_f64(), cause: *cause, place, next });
         }

@@ -32,6 +32,7 @@ mod error;
 mod ipv4;
 mod ipv6;
 mod layout;
+pub mod offload;
 mod options;
 mod segment;
 mod tcp;

@@ -20,7 +20,7 @@ enum Kind {
     Driver,
 }
 
-const LAYERS: [Layer; 12] = [
+const LAYERS: [Layer; 15] = [
     Layer { name: "base", on: &[], kind: Kind::Engine },
     Layer { name: "wire", on: &["base"], kind: Kind::Engine },
     Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
@@ -36,10 +36,22 @@ const LAYERS: [Layer; 12] = [
     },
     Layer { name: "results", on: &["base", "wire", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "sweep", on: &["base", "scenario", "sim", "plot"], kind: Kind::Driver },
+    Layer { name: "os", on: &["base", "wire"], kind: Kind::Driver },
+    Layer {
+        name: "live",
+        on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "os"],
+        kind: Kind::Driver,
+    },
+    Layer {
+        name: "emulate",
+        on: &["base", "wire", "tcp", "link", "scenario", "sim", "plot", "results", "os", "live"],
+        kind: Kind::Driver,
+    },
     Layer {
         name: "cli",
         on: &[
-            "base", "wire", "tcp", "link", "nodes", "scenario", "sim", "plot", "validate", "results", "sweep",
+            "base", "wire", "tcp", "link", "nodes", "scenario", "sim", "plot", "validate", "results",
+            "sweep", "os", "live", "emulate",
         ],
         kind: Kind::Driver,
     },

@@ -99,7 +99,7 @@ pub(crate) fn run(root: &Path) -> Result<Report, String> {
 fn look_at(report: &mut Report, path: &Path, text: &str, test_only: &BTreeSet<PathBuf>) {
     let name = path.display().to_string();
     let place =
-        Place { name: &name, role: role(path, test_only), unsafe_allowed: path.starts_with("crates/live") };
+        Place { name: &name, role: role(path, test_only), unsafe_allowed: path.starts_with("crates/os") };
     let checked = source::check(&place, text);
     report.files += 1;
     report.findings.extend(checked.findings);

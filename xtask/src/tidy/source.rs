@@ -159,7 +159,7 @@ impl Walk<'_> {
             if let Token::Word(word, line) = token
                 && word == concat!("un", "safe")
             {
-                self.finding(line, format!("`{word}`: only crates/live may use it"));
+                self.finding(line, format!("`{word}`: only crates/os may use it"));
             }
         }
     }

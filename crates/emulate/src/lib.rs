@@ -1,0 +1,1 @@
+//! Emulation sessions: namespaces around a live link, the programs in them, and what came out.

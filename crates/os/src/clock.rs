@@ -1,0 +1,46 @@
+//! The monotonic clock, as time since the start of a run.
+
+use bentpipe_base::Instant;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds since it was started. It never goes back; it stands still while the machine sleeps (`CLOCK_MONOTONIC`).
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: u64,
+}
+
+impl Clock {
+    /// Starts now.
+    pub fn start() -> Self {
+        Self { start: monotonic() }
+    }
+
+    /// Time since the start.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        Instant(monotonic() - self.start)
+    }
+
+    /// What `monotonic` nanoseconds of `CLOCK_MONOTONIC` are on this clock; times before the start are the start.
+    #[inline]
+    pub const fn at(&self, monotonic: u64) -> Instant {
+        Instant(monotonic.saturating_sub(self.start))
+    }
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds.
+#[inline]
+pub fn monotonic() -> u64 {
+    nanoseconds(ClockId::Monotonic)
+}
+
+/// `CLOCK_REALTIME` in nanoseconds: the clock of the kernel's receive timestamps.
+#[inline]
+pub fn realtime() -> u64 {
+    nanoseconds(ClockId::Realtime)
+}
+
+fn nanoseconds(id: ClockId) -> u64 {
+    let t = clock_gettime(id);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
