@@ -1,0 +1,255 @@
+//! Cutting super-packets and joining neighbours, as the kernel's `tcp_gso_segment`, `__udp_gso_segment`, `inet_gso_segment` and
+//! `ipv6_gso_segment` do it (net/ipv4/tcp_offload.c, udp_offload.c, af_inet.c, net/ipv6/ip6_offload.c).
+
+use super::{UDP_CHECKSUM, VnetHeader, addresses};
+use crate::checksum::{Sum, pseudo_header};
+use crate::error::WireError;
+use crate::layout::{Ends, Network};
+use crate::tcp::Tcp;
+use crate::{TCP, UDP};
+use bentpipe_base::{Flags, Size};
+use core::ops::Range;
+
+/// Room for the headers of a piece. Longer ones (IPv6 with many extension headers) are not cut: the super-packet counts as one packet.
+pub const HEADER_SPACE: usize = 256;
+
+/// Offset of the checksum field in a TCP header.
+const TCP_CHECKSUM: u16 = 16;
+/// Offsets of fields that a cut changes, in their own headers.
+const V4_TOTAL_LEN: usize = 2;
+const V4_ID: usize = 4;
+const V4_CHECKSUM: usize = 10;
+const V6_PAYLOAD_LEN: usize = 4;
+const V6_HEADER: usize = 40;
+const TCP_SEQ: usize = 4;
+const TCP_FLAGS: usize = 13;
+const UDP_LEN: usize = 4;
+const UDP_HEADER: usize = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// One packet on the wire, or something we cannot cut.
+    Plain,
+    Tcp,
+    Udp,
+}
+
+/// A super-packet, read once: how many packets it is on the wire, and where its parts lie. Holds for the bytes it was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Super {
+    vnet: VnetHeader,
+    kind: Kind,
+    v6: bool,
+    /// Sum of the pseudo-header with its length taken as 0.
+    pseudo: u16,
+    transport: usize,
+    header_len: usize,
+    len: usize,
+    pieces: usize,
+}
+
+/// One packet or several neighbours of a super-packet, ready to be sent: the headers that were written, then bytes of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What to tell the kernel.
+    pub vnet: VnetHeader,
+    /// Bytes written to the header buffer; 0 when the source goes as it is, its own headers being in `payload`.
+    pub header_len: usize,
+    /// What follows them, in bytes of the source.
+    pub payload: Range<usize>,
+}
+
+impl Super {
+    /// Finds out what `bytes`, an IP packet from its first byte, will be on the wire.
+    ///
+    /// A note that does not fit the packet (another protocol, a fragment, a tunnel around it, impossible lengths) is no error:
+    /// such a packet is one packet, and passes as it is.
+    ///
+    /// # Errors
+    /// When the bytes are no IP packet, or end before its addresses.
+    pub fn parse(bytes: &[u8], vnet: &VnetHeader) -> Result<Self, WireError> {
+        addresses(bytes)?;
+        let network = Network::of(bytes).ok();
+        // what lies behind the IP packet's end is link-layer padding
+        let len = network.map_or(bytes.len(), |n| n.end);
+        Ok(network.and_then(|n| Self::cuttable(bytes, vnet, &n)).unwrap_or(Self {
+            vnet: *vnet,
+            kind: Kind::Plain,
+            v6: false,
+            pseudo: 0,
+            transport: 0,
+            header_len: 0,
+            len,
+            pieces: 1,
+        }))
+    }
+
+    fn cuttable(bytes: &[u8], vnet: &VnetHeader, network: &Network) -> Option<Self> {
+        let v6 = matches!(network.ends, Ends::V6 { .. });
+        let kind = match (vnet.gso_type & !VnetHeader::GSO_ECN, v6, network.protocol) {
+            (VnetHeader::GSO_TCPV4, false, TCP) | (VnetHeader::GSO_TCPV6, true, TCP) => Kind::Tcp,
+            (VnetHeader::GSO_UDP_L4, _, UDP) => Kind::Udp,
+            _ => return None,
+        };
+        if network.fragment.is_some_and(|f| f.is_partial()) {
+            return None;
+        }
+        let segment = bytes.get(network.transport..network.end)?;
+        let transport_header = match kind {
+            Kind::Tcp => Tcp::new(segment).ok()?.header.header_len(),
+            _ => UDP_HEADER,
+        };
+        let header_len = network.transport + transport_header;
+        let payload = network.end.checked_sub(header_len)?;
+        let size = usize::from(vnet.gso_size);
+        // "too small packets are not really GSO ones" (virtio_net_hdr_to_skb)
+        if header_len > HEADER_SPACE || size == 0 || payload <= size {
+            return None;
+        }
+        let field = kind.checksum_offset();
+        let note = (usize::from(vnet.csum_start), vnet.csum_offset);
+        if vnet.is_partial() && note != (network.transport, field) {
+            return None;
+        }
+        let pseudo = if vnet.is_partial() {
+            // taken from the packet: behind a routing header the last address counts, which only the sender knew
+            let at = usize::from(field);
+            let stands = Sum::of(segment.get(at..at + 2)?);
+            stands.replace(Sum::ZERO.word(segment.len() as u16), Sum::ZERO).fold()
+        } else {
+            pseudo_header(&network.ends, network.protocol, 0).fold()
+        };
+        let pieces = payload.div_ceil(size);
+        let (transport, len) = (network.transport, network.end);
+        Some(Self { vnet: *vnet, kind, v6, pseudo, transport, header_len, len, pieces })
+    }
+
+    /// Packets on the wire; at least 1.
+    pub const fn pieces(&self) -> usize {
+        self.pieces
+    }
+
+    /// Bytes of the super-packet, IP header included.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True when there is nothing in it.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of wire packet `i`, IP header included; none when there is no such packet.
+    pub fn wire_len(&self, i: usize) -> Size {
+        if i >= self.pieces {
+            return Size::ZERO;
+        }
+        let payload = self.payload(i, i + 1);
+        Size::bytes((self.header_len + payload.len()) as u64)
+    }
+
+    /// Where the payload of pieces `first` to `end` (exclusive) lies.
+    fn payload(&self, first: usize, end: usize) -> Range<usize> {
+        if self.kind == Kind::Plain {
+            return 0..self.len;
+        }
+        let size = usize::from(self.vnet.gso_size);
+        let at = |piece: usize| (self.header_len + piece * size).min(self.len);
+        at(first.min(self.pieces))..at(end.min(self.pieces))
+    }
+
+    /// Writes the headers of wire packets `range` of `source`, the bytes this was read from: one packet, or several as one super-packet.
+    ///
+    /// The whole of it goes as it came, headers and all. Of a part, lengths, IPv4's identification and checksum, TCP's sequence number and
+    /// flags and the partial checksum are made to fit; whoever cuts it further finishes the checksum. A range that is empty or that
+    /// does not exist is an empty piece.
+    pub fn piece(&self, source: &[u8], range: Range<usize>, out: &mut [u8; HEADER_SPACE]) -> Piece {
+        let (first, end) = (range.start, range.end.min(self.pieces));
+        if first >= end {
+            return Piece { vnet: VnetHeader::default(), header_len: 0, payload: 0..0 };
+        }
+        let whole = Piece { vnet: self.vnet, header_len: 0, payload: 0..self.len.min(source.len()) };
+        if end - first == self.pieces {
+            return whole;
+        }
+        let (Some(header), Some(from)) = (out.get_mut(..self.header_len), source.get(..self.header_len))
+        else {
+            return whole;
+        };
+        header.copy_from_slice(from);
+        let payload = self.payload(first, end);
+        self.fit_network(header, payload.len(), first);
+        self.fit_transport(header, payload.len(), first, end);
+        let mut vnet = VnetHeader {
+            flags: VnetHeader::NEEDS_CSUM,
+            gso_type: VnetHeader::GSO_NONE,
+            hdr_len: self.header_len as u16,
+            gso_size: 0,
+            csum_start: self.transport as u16,
+            csum_offset: self.kind.checksum_offset(),
+        };
+        if end - first > 1 {
+            // CWR stands in the first segment only, and so does the wish to keep it out of the others
+            let ecn = if first == 0 { VnetHeader::GSO_ECN } else { 0 };
+            vnet.gso_type = self.vnet.gso_type & (!VnetHeader::GSO_ECN | ecn);
+            vnet.gso_size = self.vnet.gso_size;
+        }
+        Piece { vnet, header_len: self.header_len, payload }
+    }
+
+    fn fit_network(&self, header: &mut [u8], payload: usize, first: usize) {
+        let len = header.len() + payload;
+        if self.v6 {
+            put(header, V6_PAYLOAD_LEN, (len - V6_HEADER) as u16);
+            return;
+        }
+        put(header, V4_TOTAL_LEN, len as u16);
+        let id = get(header, V4_ID).wrapping_add(first as u16);
+        put(header, V4_ID, id);
+        put(header, V4_CHECKSUM, 0);
+        let sum = header.get(..self.transport).map_or(0, |ip| Sum::of(ip).finish());
+        put(header, V4_CHECKSUM, sum);
+    }
+
+    fn fit_transport(&self, header: &mut [u8], payload: usize, first: usize, end: usize) {
+        let len = (header.len() - self.transport + payload) as u16;
+        let Some(transport) = header.get_mut(self.transport..) else { return };
+        match self.kind {
+            Kind::Tcp => {
+                if let Some(seq) = transport.get_mut(TCP_SEQ..).and_then(|s| s.first_chunk_mut::<4>()) {
+                    let skipped = (first * usize::from(self.vnet.gso_size)) as u32;
+                    *seq = u32::from_be_bytes(*seq).wrapping_add(skipped).to_be_bytes();
+                }
+                if let Some(flags) = transport.get_mut(TCP_FLAGS) {
+                    *flags &= if end < self.pieces { !(Flags::FIN.0 | Flags::PSH.0) } else { 0xff };
+                    *flags &= if first > 0 { !Flags::CWR.0 } else { 0xff };
+                }
+            }
+            Kind::Udp => put(transport, UDP_LEN, len),
+            Kind::Plain => {}
+        }
+        let sum = Sum::ZERO.word(self.pseudo).word(len).fold();
+        put(transport, usize::from(self.kind.checksum_offset()), sum);
+    }
+}
+
+impl Kind {
+    const fn checksum_offset(self) -> u16 {
+        match self {
+            Self::Udp => UDP_CHECKSUM,
+            Self::Tcp | Self::Plain => TCP_CHECKSUM,
+        }
+    }
+}
+
+/// Reads a 16-bit field; 0 outside the header.
+fn get(header: &[u8], at: usize) -> u16 {
+    header.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
+}
+
+/// Writes a 16-bit field; nothing outside the header.
+fn put(header: &mut [u8], at: usize, value: u16) {
+    if let Some(field) = header.get_mut(at..at + 2) {
+        field.copy_from_slice(&value.to_be_bytes());
+    }
+}

@@ -1,0 +1,155 @@
+//! Super-packets: what the kernel hands over when it leaves cutting (GSO) and checksums to whoever comes after.
+//!
+//! A sender's stack builds one packet of up to 64 KB and a note, the [`VnetHeader`], that says how it is to be cut. [`Super`] reads the two
+//! and knows the packets that will be on the wire without touching the payload; [`Super::piece`] writes the headers of one of them, or of
+//! several neighbours that travel on as one super-packet. Offsets count from the IP header.
+
+mod cut;
+#[cfg(test)]
+mod tests;
+
+pub use cut::{HEADER_SPACE, Piece, Super};
+
+use crate::checksum::Sum;
+use crate::error::{Fault, WireError};
+use crate::layout::Network;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// The kernel's `virtio_net_hdr` in its 10-byte form (linux/virtio_net.h), in the machine's byte order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct VnetHeader {
+    /// [`VnetHeader::NEEDS_CSUM`], [`VnetHeader::DATA_VALID`].
+    pub flags: u8,
+    /// What the super-packet is cut into.
+    pub gso_type: u8,
+    /// Bytes of headers that each piece repeats; a hint.
+    pub hdr_len: u16,
+    /// Payload of each piece but the last.
+    pub gso_size: u16,
+    /// Where the checksum begins to count.
+    pub csum_start: u16,
+    /// Where the checksum field lies, from `csum_start`.
+    pub csum_offset: u16,
+}
+
+impl VnetHeader {
+    /// The checksum field holds the sum of the pseudo-header only.
+    pub const NEEDS_CSUM: u8 = 1;
+    /// The checksum was verified.
+    pub const DATA_VALID: u8 = 2;
+    /// Not to be cut.
+    pub const GSO_NONE: u8 = 0;
+    /// TCP over IPv4.
+    pub const GSO_TCPV4: u8 = 1;
+    /// TCP over IPv6.
+    pub const GSO_TCPV6: u8 = 4;
+    /// UDP, each piece a datagram of its own.
+    pub const GSO_UDP_L4: u8 = 5;
+    /// Added to the type: the segments carry ECN's CWR.
+    pub const GSO_ECN: u8 = 0x80;
+
+    /// True when the checksum field holds the sum of the pseudo-header only.
+    pub const fn is_partial(&self) -> bool {
+        self.flags & Self::NEEDS_CSUM != 0
+    }
+
+    /// The same note for bytes that begin `by` earlier, as with a link-layer header in front.
+    #[must_use]
+    pub const fn behind(mut self, by: u16) -> Self {
+        if self.is_partial() {
+            self.csum_start = self.csum_start.saturating_add(by);
+        }
+        if self.hdr_len != 0 {
+            self.hdr_len = self.hdr_len.saturating_add(by);
+        }
+        self
+    }
+
+    /// The same note for bytes that begin `by` later: the way back from [`VnetHeader::behind`].
+    #[must_use]
+    pub const fn without(mut self, by: u16) -> Self {
+        if self.is_partial() {
+            self.csum_start = self.csum_start.saturating_sub(by);
+        }
+        self.hdr_len = self.hdr_len.saturating_sub(by);
+        self
+    }
+}
+
+/// Offset of the checksum field in a UDP header.
+const UDP_CHECKSUM: u16 = 6;
+
+/// Finishes a partial checksum: what a network card would do. `bytes` is one packet as it will be on the wire, not one that is still to be
+/// cut. False when there was nothing to finish, or when the note points outside the packet.
+///
+/// A UDP checksum that comes out as 0 is sent as 0xffff, since 0 would say that there is none (RFC 768).
+pub fn complete(bytes: &mut [u8], vnet: &VnetHeader) -> bool {
+    if !vnet.is_partial() {
+        return false;
+    }
+    let start = usize::from(vnet.csum_start);
+    let at = start + usize::from(vnet.csum_offset);
+    let Some(sum) = bytes.get(start..).map(|covered| Sum::of(covered).finish()) else { return false };
+    let Some(field) = bytes.get_mut(at..at + 2) else { return false };
+    let sum = if sum == 0 && vnet.csum_offset == UDP_CHECKSUM { 0xffff } else { sum };
+    field.copy_from_slice(&sum.to_be_bytes());
+    true
+}
+
+/// Where a packet comes from and where it goes.
+///
+/// # Errors
+/// When the bytes are no IP packet, or end before its addresses.
+pub fn addresses(bytes: &[u8]) -> Result<(IpAddr, IpAddr), WireError> {
+    let truncated = WireError::new(Fault::Truncated, bytes.len());
+    match bytes.first().map(|b| b >> 4) {
+        Some(4) => {
+            let header = bytes.first_chunk::<20>().ok_or(truncated)?;
+            let [.., a, b, c, d, e, f, g, h] = *header;
+            Ok((Ipv4Addr::new(a, b, c, d).into(), Ipv4Addr::new(e, f, g, h).into()))
+        }
+        Some(6) => {
+            let both = bytes.get(8..40).and_then(|both| both.split_first_chunk::<16>());
+            let (src, dst) = both.ok_or(truncated)?;
+            let dst = dst.first_chunk::<16>().ok_or(truncated)?;
+            Ok((Ipv6Addr::from(*src).into(), Ipv6Addr::from(*dst).into()))
+        }
+        Some(other) => Err(WireError::new(Fault::Version(other), 0)),
+        None => Err(truncated),
+    }
+}
+
+/// What a packet belongs to, for views of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    /// Source address.
+    pub src: IpAddr,
+    /// Destination address.
+    pub dst: IpAddr,
+    /// Transport protocol; 255 ("reserved") when the headers before it are broken.
+    pub protocol: u8,
+    /// Source and destination port of TCP or UDP; `None` in later fragments, which do not carry them.
+    pub ports: Option<(u16, u16)>,
+}
+
+impl Flow {
+    /// Reads addresses, protocol and ports.
+    ///
+    /// # Errors
+    /// As [`addresses`].
+    pub fn of(bytes: &[u8]) -> Result<Self, WireError> {
+        let (src, dst) = addresses(bytes)?;
+        let Ok(network) = Network::of(bytes) else {
+            return Ok(Self { src, dst, protocol: 255, ports: None });
+        };
+        let first = network.fragment.is_none_or(|f| f.offset == 0);
+        let carries = first && matches!(network.protocol, crate::TCP | crate::UDP);
+        let ports = bytes.get(network.transport..network.end).and_then(|t| t.first_chunk::<4>());
+        let ports = ports
+            .filter(|_| carries)
+            .map(|p| (u16::from_be_bytes([p[0], p[1]]), u16::from_be_bytes([p[2], p[3]])));
+        Ok(Self { src, dst, protocol: network.protocol, ports })
+    }
+}
