@@ -6,8 +6,8 @@ pub mod host;
 pub mod router;
 pub mod udp;
 
-pub use app::{Answerer, Asker, Paced, Reader, Typist, Writer};
+pub use app::{Answerer, Asker, Duplex, Paced, Reader, Typist, Writer};
 pub use ends::Endpoint;
 pub use host::{Call, Host, Listener};
 pub use router::Router;
-pub use udp::{Pattern, Sink, Source, Stream};
+pub use udp::{Departures, Pattern, Sink, Source, Stream};

@@ -3,18 +3,20 @@
 //! Each end of a connection has a [`Writer`] and a [`Reader`]. They run whenever a segment arrived or the time came that they asked for, the reader first: so a
 //! writer that answers what it reads finds it read.
 
+mod duplex;
 mod paced;
 mod reader;
 mod requests;
 mod telnet;
 
+pub use duplex::Duplex;
 pub use paced::Paced;
 pub use reader::Reader;
 pub use requests::{Answerer, Asker};
 pub use telnet::Typist;
 
 use bentpipe_base::{Cx, Duration, Instant};
-use bentpipe_tcp::{Connection, State};
+use bentpipe_tcp::State;
 
 /// How often a paced reader or writer looks: small against any RTT of interest, large against a packet time.
 const TICK: Duration = Duration::from_millis(5);
@@ -41,7 +43,7 @@ pub enum Writer {
 impl Writer {
     /// Writes what it can; returns when it wants to be called again without a packet arriving.
     #[inline]
-    pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut Connection) -> Instant {
+    pub fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl Duplex) -> Instant {
         match self {
             Self::Silent => {
                 if conn.peer_closed() && conn.state() == State::CloseWait {
@@ -68,9 +70,4 @@ impl Writer {
         }
         Instant::NEVER
     }
-}
-
-/// Bytes of the peer's stream that the application has read.
-fn read_so_far(conn: &Connection) -> u64 {
-    conn.received() - conn.readable()
 }

@@ -1,8 +1,8 @@
 //! Writes at a rate: a sensor, or a stream that is coded at a constant rate.
 
-use super::TICK;
+use super::{Duplex, TICK};
 use bentpipe_base::{Instant, Rate};
-use bentpipe_tcp::{Connection, State};
+use bentpipe_tcp::State;
 
 /// Writes at a rate from the moment it may.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ impl Paced {
         Self { rate, since: None, written: 0 }
     }
 
-    pub(super) fn run(&mut self, now: Instant, conn: &mut Connection) -> Instant {
+    pub(super) fn run(&mut self, now: Instant, conn: &mut impl Duplex) -> Instant {
         if conn.state() == State::SynSent {
             return Instant::NEVER;
         }

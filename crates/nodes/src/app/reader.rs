@@ -1,8 +1,7 @@
 //! How the receiving application reads: at once, slowly, with a pause, or not any more.
 
-use super::TICK;
+use super::{Duplex, TICK};
 use bentpipe_base::{Instant, Rate, Size};
-use bentpipe_tcp::Connection;
 
 /// The receiving application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub enum Reader {
 impl Reader {
     /// Reads what it wants; returns when it wants to be called again without a packet arriving.
     #[inline]
-    pub fn run(&mut self, now: Instant, conn: &mut Connection) -> Instant {
+    pub fn run(&mut self, now: Instant, conn: &mut impl Duplex) -> Instant {
         let readable = conn.readable();
         if readable == 0 {
             return Instant::NEVER;

@@ -4,10 +4,10 @@
 //! time after the last byte of the answer and asks again. The response time runs from the writing of the first byte of a request to the
 //! reading of the last byte of its answer: the handshake is not in it, a wait for room in the send buffer and a slow reader are.
 
-use super::read_so_far;
+use super::Duplex;
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
-use bentpipe_tcp::{Connection, State};
+use bentpipe_tcp::State;
 
 /// The end that asks.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Asker {
         self.finished_at
     }
 
-    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut Connection) -> Instant {
+    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl Duplex) -> Instant {
         let next = loop {
             match self.phase {
                 Phase::Opening if !conn.state().synchronised() => break Instant::NEVER,
@@ -89,7 +89,7 @@ impl Asker {
                 },
                 Phase::Waiting => {
                     let wanted = self.response.saturating_mul(self.completed + 1);
-                    if read_so_far(conn) < wanted {
+                    if conn.consumed() < wanted {
                         break Instant::NEVER;
                     }
                     self.completed += 1;
@@ -116,7 +116,7 @@ impl Asker {
         }
     }
 
-    fn ask(&mut self, now: Instant, conn: &mut Connection) {
+    fn ask(&mut self, now: Instant, conn: &mut impl Duplex) {
         if self.count.is_some_and(|n| self.completed >= n) {
             self.finished_at = Some(now);
             self.phase = Phase::Done;
@@ -143,8 +143,8 @@ impl Answerer {
         Self { request: request.0, response: response.0, written: 0 }
     }
 
-    pub(super) fn run(&mut self, conn: &mut Connection) {
-        let due = (read_so_far(conn) / self.request).saturating_mul(self.response);
+    pub(super) fn run(&mut self, conn: &mut impl Duplex) {
+        let due = (conn.consumed() / self.request).saturating_mul(self.response);
         if due > self.written {
             self.written += conn.write(due - self.written);
         }

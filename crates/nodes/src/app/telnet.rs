@@ -4,9 +4,10 @@
 //! acknowledgment of its last byte: the sending host sees it alone, and it holds what the user would wait for an echo: Nagle's wait (RFC 9293, section 3.7.4), the
 //! round trip with its queues, losses, and the peer's delayed ACK where no answer carries it.
 
+use super::Duplex;
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
-use bentpipe_tcp::{Connection, State};
+use bentpipe_tcp::State;
 use std::collections::VecDeque;
 
 /// Most writes that are timed at once: on a path that is dead the waiting list ends here, and later writes are made but not timed.
@@ -54,7 +55,7 @@ impl Typist {
         &self.times
     }
 
-    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut Connection) -> Instant {
+    pub(super) fn run(&mut self, cx: &mut Cx<'_>, conn: &mut impl Duplex) -> Instant {
         if conn.state() == State::CloseWait {
             conn.close();
         }
@@ -80,7 +81,7 @@ impl Typist {
         next
     }
 
-    fn take_acknowledged(&mut self, now: Instant, conn: &Connection) {
+    fn take_acknowledged(&mut self, now: Instant, conn: &impl Duplex) {
         let acknowledged = self.written.saturating_sub(conn.unacknowledged());
         while let Some((end, at)) = self.waiting.front()
             && *end <= acknowledged

@@ -5,11 +5,10 @@
 mod pattern;
 mod sink;
 
-pub use pattern::Pattern;
+pub use pattern::{Departures, Pattern};
 pub use sink::Sink;
 
 use bentpipe_base::{Addr, Cx, Instant, Packet, Port, Rate, RngSlot, Size};
-use pattern::Clock;
 use std::collections::BTreeMap;
 
 /// Hops a datagram may take, as for TCP.
@@ -39,7 +38,7 @@ pub struct Stream {
 pub struct Source {
     to: (Addr, u16),
     size: u32,
-    clock: Clock,
+    clock: Departures,
     next: Instant,
     sent: u64,
 }
@@ -63,7 +62,7 @@ impl Datagrams {
     pub(crate) fn send(&mut self, cx: &mut Cx<'_>, stream: &Stream) -> Instant {
         assert!((1..=LARGEST).contains(&stream.size.0), "a datagram has 1 to {LARGEST} bytes");
         let size = stream.size.0 as u32;
-        let mut clock = Clock::new(cx, stream);
+        let mut clock = Departures::new(cx, stream);
         let next = clock.at(cx, 0);
         self.sources.insert(stream.port, Source { to: stream.to, size, clock, next, sent: 0 });
         next

@@ -32,7 +32,7 @@ const FRACTION: u32 = 12;
 
 /// Says when the next datagram is due.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub struct Departures {
     size: Size,
     start: Instant,
     rng: RngSlot,
@@ -51,8 +51,9 @@ struct Spell {
     before: Duration,
 }
 
-impl Clock {
-    pub(super) fn new(cx: &mut Cx<'_>, stream: &Stream) -> Self {
+impl Departures {
+    /// Before the first datagram of `stream`.
+    pub fn new(cx: &mut Cx<'_>, stream: &Stream) -> Self {
         let Stream { size, start, rng, pattern, .. } = *stream;
         let mut spell = Spell { from: start, ..Spell::default() };
         if let Pattern::OnOff { on, .. } = pattern {
@@ -63,7 +64,7 @@ impl Clock {
     }
 
     /// When datagram `n` is due; asked once for each in turn.
-    pub(super) fn at(&mut self, cx: &mut Cx<'_>, n: u64) -> Instant {
+    pub fn at(&mut self, cx: &mut Cx<'_>, n: u64) -> Instant {
         match self.pattern {
             Pattern::Constant(rate) => self.start + due(rate, self.size, n),
             Pattern::Poisson(rate) => {

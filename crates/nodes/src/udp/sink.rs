@@ -64,7 +64,7 @@ impl Sink {
     }
 
     /// Takes a datagram; false when it is not our peer's, or carries no number and time.
-    pub(super) fn take(&mut self, now: Instant, packet: &Packet) -> bool {
+    pub fn take(&mut self, now: Instant, packet: &Packet) -> bool {
         if (packet.src, packet.sport) != self.peer {
             return false;
         }

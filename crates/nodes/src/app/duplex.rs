@@ -1,0 +1,66 @@
+//! What an application sees of its connection.
+
+use bentpipe_base::Instant;
+use bentpipe_tcp::{Connection, State};
+
+/// Two streams of bytes, one each way. The engine's [`Connection`] is one; a driver that runs the same applications over something else, such as a
+/// socket of the kernel, brings its own.
+pub trait Duplex {
+    /// Where the connection is in its life.
+    fn state(&self) -> State;
+    /// Hands over `bytes` of our stream; returns how many the send buffer took.
+    fn write(&mut self, bytes: u64) -> u64;
+    /// Bytes the send buffer would take now.
+    fn send_room(&self) -> u64;
+    /// Bytes written and not yet acknowledged.
+    fn unacknowledged(&self) -> u64;
+    /// In-order bytes of the peer's stream that can be read.
+    fn readable(&self) -> u64;
+    /// Bytes of the peer's stream that were read.
+    fn consumed(&self) -> u64;
+    /// Reads `bytes`, not more than are readable.
+    fn consume(&mut self, now: Instant, bytes: u64);
+    /// True once the peer's stream has ended.
+    fn peer_closed(&self) -> bool;
+    /// Ends our stream after what was written.
+    fn close(&mut self);
+}
+
+impl Duplex for Connection {
+    #[inline]
+    fn state(&self) -> State {
+        Self::state(self)
+    }
+    #[inline]
+    fn write(&mut self, bytes: u64) -> u64 {
+        Self::write(self, bytes)
+    }
+    #[inline]
+    fn send_room(&self) -> u64 {
+        Self::send_room(self)
+    }
+    #[inline]
+    fn unacknowledged(&self) -> u64 {
+        Self::unacknowledged(self)
+    }
+    #[inline]
+    fn readable(&self) -> u64 {
+        Self::readable(self)
+    }
+    #[inline]
+    fn consumed(&self) -> u64 {
+        self.received() - Self::readable(self)
+    }
+    #[inline]
+    fn consume(&mut self, now: Instant, bytes: u64) {
+        Self::consume(self, now, bytes);
+    }
+    #[inline]
+    fn peer_closed(&self) -> bool {
+        Self::peer_closed(self)
+    }
+    #[inline]
+    fn close(&mut self) {
+        Self::close(self);
+    }
+}
