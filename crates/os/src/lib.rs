@@ -2,8 +2,22 @@
 //!
 //! Everything here is a thin, typed door; what is done with it stands in `live` and `emulate`. Linux only.
 
+pub mod capability;
 pub mod clock;
+pub mod diag;
+pub mod namespace;
+pub mod netlink;
+pub mod packet;
 pub mod port;
+pub mod process;
+pub mod realtime;
+pub mod socket;
+pub mod sysctl;
+pub mod tcp;
+pub mod tun;
+pub mod wait;
 
 pub use clock::Clock;
-pub use port::{PacketPort, PortDrops, Received};
+pub use packet::VethPort;
+pub use port::{PacketPort, PortDrops, PortError, Received};
+pub use tun::TunPort;

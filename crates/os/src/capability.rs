@@ -1,0 +1,31 @@
+//! What this process may do.
+
+use rustix::io::Result;
+use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
+
+/// Needed to make namespaces (`CAP_SYS_ADMIN`), to set up interfaces (`CAP_NET_ADMIN`) and to open packet sockets (`CAP_NET_RAW`).
+pub const NEEDED: CapabilitySet =
+    CapabilitySet::SYS_ADMIN.union(CapabilitySet::NET_ADMIN).union(CapabilitySet::NET_RAW);
+
+/// True when all of `wanted` are in effect for the calling thread.
+pub fn has(wanted: CapabilitySet) -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(wanted))
+}
+
+/// Lets programs that this process starts keep what it may do itself: an ordinary user's capabilities inside a user namespace are
+/// gone after `exec` unless they are ambient (capabilities(7)).
+///
+/// # Errors
+/// When the kernel refuses, for instance because of secure bits.
+pub fn keep_over_exec() -> Result<()> {
+    let mut sets = capabilities(None)?;
+    sets.inheritable = sets.permitted;
+    set_capabilities(None, sets)?;
+    for bit in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << bit);
+        if sets.permitted.contains(one) {
+            configure_capability_in_ambient_set(one, true)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Interfaces, addresses and routes of the calling thread's network namespace, by rtnetlink(7): ask, wait for the answer.
+
+mod link;
+mod route;
+
+pub use link::{Counters, Mac, VethPair};
+pub use route::{Metrics, Route, RouteEntry};
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::io;
+
+/// What the kernel did not do.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {source}")]
+pub struct Error {
+    /// In words, with the names involved.
+    pub what: String,
+    /// The kernel's answer.
+    #[source]
+    pub source: io::Error,
+}
+
+impl Error {
+    /// True when something of that name or address is already there.
+    pub fn is_taken(&self) -> bool {
+        self.source.kind() == io::ErrorKind::AlreadyExists
+    }
+}
+
+/// A connection to the kernel. It belongs to the namespace in which it was opened, wherever the thread goes.
+#[derive(Debug)]
+pub struct Netlink {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// Connects in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// When the kernel has no sockets to give.
+    pub fn open() -> Result<Self, Error> {
+        let open = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            socket.connect(&SocketAddr::new(0, 0))?;
+            Ok(socket)
+        };
+        open()
+            .map(|socket| Self { socket, sequence: 0 })
+            .map_err(|source| Error { what: "netlink cannot be opened".to_owned(), source })
+    }
+
+    /// Tells the kernel to do something.
+    fn tell(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.exchange(message, NLM_F_REQUEST | NLM_F_ACK | flags, |_| ())
+    }
+
+    /// Asks for a list.
+    fn list(
+        &mut self,
+        message: RouteNetlinkMessage,
+        each: impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        self.exchange(message, NLM_F_REQUEST | NLM_F_DUMP, each)
+    }
+
+    /// Sends a request and reads answers until the kernel says that it is done.
+    fn exchange(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        mut each: impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut header = NetlinkHeader::default();
+        header.flags = flags;
+        header.sequence_number = self.sequence;
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        loop {
+            let (answer, _) = self.socket.recv_from_full()?;
+            if self.read(&answer, &mut each)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads one datagram of answers; true when it holds the last.
+    fn read(&self, mut answer: &[u8], each: &mut impl FnMut(RouteNetlinkMessage)) -> io::Result<bool> {
+        const HEADER: usize = 16;
+        while answer.len() >= HEADER {
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(answer)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+            let length = (message.header.length as usize).next_multiple_of(4);
+            if message.header.sequence_number == self.sequence {
+                match message.payload {
+                    NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+                    NetlinkPayload::Error(_) | NetlinkPayload::Done(_) => return Ok(true),
+                    NetlinkPayload::InnerMessage(message) => each(message),
+                    _ => {}
+                }
+            }
+            answer = answer.get(length.max(HEADER)..).unwrap_or_default();
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,167 @@
+//! Addresses and routes.
+
+use super::{Error, Netlink};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
+    RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+/// What TCP connections over a route start with; `None` is the kernel's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// Initial congestion window in segments.
+    pub initcwnd: Option<u32>,
+    /// Initial receive window in segments.
+    pub initrwnd: Option<u32>,
+    /// Acknowledge every segment at once.
+    pub quickack: Option<bool>,
+    /// Largest segment that is announced, in bytes.
+    pub advmss: Option<u32>,
+    /// Shortest retransmission timeout, in milliseconds.
+    pub rto_min_ms: Option<u32>,
+    /// Congestion control by its kernel name.
+    pub congestion: Option<String>,
+}
+
+/// A route over an interface; the addresses behind it are reached directly.
+#[derive(Clone, Debug)]
+pub struct Route<'a> {
+    /// Where it leads; `0.0.0.0/0` and `::/0` are everywhere.
+    pub to: (IpAddr, u8),
+    /// The interface.
+    pub interface: &'a str,
+    /// What connections start with.
+    pub metrics: Metrics,
+}
+
+/// A route as the kernel lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteEntry {
+    /// Where it leads.
+    pub to: (IpAddr, u8),
+    /// Number of the interface.
+    pub interface: Option<u32>,
+    /// Number of the table; 254 is the main one.
+    pub table: u32,
+}
+
+impl Netlink {
+    /// Gives an interface an address with nothing around it; a second time is no error. IPv6 addresses are used without asking the neighbours.
+    ///
+    /// # Errors
+    /// When there is no such interface or the kernel refuses, for instance because IPv6 is off.
+    pub fn add_address(&mut self, interface: &str, address: IpAddr) -> Result<(), Error> {
+        let mut message = AddressMessage::default();
+        message.header.index = self.index_of(interface)?;
+        (message.header.family, message.header.prefix_len) = family(address);
+        message.header.scope = AddressScope::Universe;
+        message.header.flags = AddressHeaderFlags::Nodad;
+        message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        self.tell(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE).map_err(|source| {
+            Error { what: format!("interface {interface} cannot have the address {address}"), source }
+        })
+    }
+
+    /// Adds a route.
+    ///
+    /// # Errors
+    /// When there is one already ([`Error::is_taken`]), no such interface, or the kernel does not know the congestion control.
+    pub fn add_route(&mut self, route: &Route<'_>) -> Result<(), Error> {
+        self.route(route, NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Adds a route in the place of the one that leads there.
+    ///
+    /// # Errors
+    /// As [`Netlink::add_route`].
+    pub fn replace_route(&mut self, route: &Route<'_>) -> Result<(), Error> {
+        self.route(route, NLM_F_CREATE | NLM_F_REPLACE)
+    }
+
+    fn route(&mut self, route: &Route<'_>, flags: u16) -> Result<(), Error> {
+        let (to, length) = route.to;
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(to).0;
+        message.header.destination_prefix_length = length;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        // IPv6 knows no scopes; for IPv4 nothing lies between us and the address.
+        message.header.scope = if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
+        message.header.kind = RouteType::Unicast;
+        message.attributes.push(RouteAttribute::Oif(self.index_of(route.interface)?));
+        if length > 0 {
+            message.attributes.push(RouteAttribute::Destination(to.into()));
+        }
+        let metrics = route.metrics.attributes();
+        if !metrics.is_empty() {
+            message.attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        self.tell(RouteNetlinkMessage::NewRoute(message), flags).map_err(|source| Error {
+            what: format!("the route to {to}/{length} over {} cannot be set", route.interface),
+            source,
+        })
+    }
+
+    /// All routes of all tables.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn routes(&mut self) -> Result<Vec<RouteEntry>, Error> {
+        let mut all = Vec::new();
+        self.list(RouteNetlinkMessage::GetRoute(RouteMessage::default()), |message| {
+            if let RouteNetlinkMessage::NewRoute(message) = message {
+                all.extend(entry(&message));
+            }
+        })
+        .map_err(|source| Error { what: "routes cannot be listed".to_owned(), source })?;
+        Ok(all)
+    }
+}
+
+impl Metrics {
+    fn attributes(&self) -> Vec<RouteMetric> {
+        let mut all = Vec::new();
+        all.extend(self.initcwnd.map(RouteMetric::InitCwnd));
+        all.extend(self.initrwnd.map(RouteMetric::InitRwnd));
+        all.extend(self.quickack.map(|on| RouteMetric::QuickAck(u32::from(on))));
+        all.extend(self.advmss.map(RouteMetric::Advmss));
+        all.extend(self.rto_min_ms.map(RouteMetric::RtoMin));
+        all.extend(self.congestion.clone().map(RouteMetric::CcAlgo));
+        all
+    }
+}
+
+fn family(address: IpAddr) -> (AddressFamily, u8) {
+    match address {
+        IpAddr::V4(_) => (AddressFamily::Inet, 32),
+        IpAddr::V6(_) => (AddressFamily::Inet6, 128),
+    }
+}
+
+/// Routes of the two families that people use.
+fn entry(message: &RouteMessage) -> Option<RouteEntry> {
+    let everywhere = match message.header.address_family {
+        AddressFamily::Inet => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        AddressFamily::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
+        _ => return None,
+    };
+    let mut route = RouteEntry {
+        to: (everywhere, message.header.destination_prefix_length),
+        interface: None,
+        table: u32::from(message.header.table),
+    };
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Destination(RouteAddress::Inet(to)) => route.to.0 = (*to).into(),
+            RouteAttribute::Destination(RouteAddress::Inet6(to)) => route.to.0 = (*to).into(),
+            RouteAttribute::Oif(index) => route.interface = Some(*index),
+            RouteAttribute::Table(table) => route.table = *table,
+            _ => {}
+        }
+    }
+    Some(route)
+}
