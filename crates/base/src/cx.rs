@@ -98,6 +98,11 @@ impl Cx<'_> {
         &mut self.world.rngs[slot.0 as usize]
     }
 
+    /// Opens a random stream, as [`World::open_rng`] does, for what a node was not built with.
+    pub fn open_rng(&mut self, owner: &str, purpose: Purpose) -> RngSlot {
+        self.world.open_rng(owner, purpose)
+    }
+
     /// A blank packet, from the pool when one is there.
     #[inline]
     pub fn packet(&mut self) -> Pkt {

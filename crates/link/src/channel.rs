@@ -7,7 +7,7 @@
 use crate::dynamics::Dynamics;
 use crate::varying::Varying;
 use bentpipe_base::trace::DropCause;
-use bentpipe_base::{Cx, Duration, Instant, Probability, Rate, RngSlot, Size, World};
+use bentpipe_base::{Cx, Duration, Instant, Probability, Purpose, Rate, RngSlot, Size, World};
 
 /// Loss processes of one direction.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,21 @@ impl Channel {
         let varying = Box::new(Varying::new(base, dynamics, name, world));
         let more = Some(Box::new(More::Varying(Some(varying))));
         Self { varies: true, more, ..Self::new(base.rate, base.one_way, base.framing, None) }
+    }
+
+    /// Makes a constant channel one that can change from now on, with what it has carried: the service that lasts until `busy_until`, the fraction that
+    /// the last packet left over, the stream of its errors. `name` is as for [`Channel::varying`].
+    pub(crate) fn start_to_vary(&mut self, cx: &mut Cx<'_>, name: &str, busy_until: Instant) {
+        let (rate, loss, ber) = self.constants();
+        let framing = Size(u64::from(self.framing));
+        let base = Base { rate, one_way: self.one_way, framing, loss, ber };
+        let errors = match self.more.as_deref() {
+            Some(More::Errors(state)) => state.errors.rng,
+            _ => cx.open_rng(name, Purpose::Errors),
+        };
+        let varying = Varying::going_on(&base, errors, self.carry, busy_until);
+        self.varies = true;
+        self.more = Some(Box::new(More::Varying(Some(Box::new(varying)))));
     }
 
     /// True when it changes over time.

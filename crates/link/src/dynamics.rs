@@ -35,7 +35,7 @@ pub struct Dynamics {
     pub access: Option<Access>,
 }
 
-/// What the timeline, or later a user, changes at one instant. `None` leaves a value as it is.
+/// What the timeline, or a user of a running link, changes at one instant. `None` leaves a value as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
     /// Rate.

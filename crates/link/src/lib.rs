@@ -23,6 +23,7 @@ pub mod rain;
 mod state;
 pub mod stats;
 mod timeline;
+mod user;
 mod varying;
 
 pub use access::{Access, Dama, IdleRelease};
@@ -40,3 +41,4 @@ pub use outage::Outages;
 pub use queue::{Capacity, DropTail};
 pub use rain::Rain;
 pub use stats::{LinkStats, Served};
+pub use user::ByUser;

@@ -21,9 +21,9 @@ use std::collections::VecDeque;
 pub struct Link {
     /// End of the service in progress; in the past when idle. When the channel varies: the next time at which something can be served.
     pub(crate) busy_until: Instant,
-    armed: Instant,
+    pub(crate) armed: Instant,
     pub(crate) in_flight: InFlight,
-    channel: Channel,
+    pub(crate) channel: Channel,
     pub(crate) served: Served,
     pub(crate) queue: DropTail,
     /// Boxed: an idle link touches none of it.
@@ -128,9 +128,8 @@ impl Link {
     /// What the link is like now. Looking changes nothing.
     pub fn look(&mut self, cx: &mut Cx<'_>) -> Look {
         self.settle(cx);
-        let (packets, bytes) = (self.queue.len(), self.queue.backlog());
         if let Some(varying) = self.channel.changing() {
-            return varying.look(cx, packets, bytes);
+            return varying.look(cx, &mut self.queue);
         }
         let (rate, loss, ber) = self.channel.constants();
         Look {
@@ -139,8 +138,9 @@ impl Link {
             ber: ber.get(),
             packet_loss: loss.get(),
             fade_db: None,
-            queue_packets: packets,
-            queue_bytes: bytes,
+            queue_packets: self.queue.len(),
+            queue_bytes: self.queue.backlog(),
+            queue_limit: self.queue.capacity(),
         }
     }
 
@@ -151,7 +151,7 @@ impl Link {
     }
 
     /// Catches up; returns the end of the transmission in progress.
-    fn settle(&mut self, cx: &mut Cx<'_>) -> Instant {
+    pub(crate) fn settle(&mut self, cx: &mut Cx<'_>) -> Instant {
         let varying = self.with_changes(|link, varying| {
             link.catch_up_varying(cx, varying);
             varying.sending_until()
@@ -221,6 +221,15 @@ impl Link {
         }
     }
 
+    /// Asks to be called at `deadline`, unless that is asked for already.
+    #[inline]
+    pub(crate) fn arm(&mut self, cx: &mut Cx<'_>, deadline: Instant) {
+        if deadline < self.armed {
+            self.armed = deadline;
+            cx.wake(Slot(0), deadline);
+        }
+    }
+
     #[inline]
     fn disarm(&mut self, cx: &Cx<'_>) {
         if cx.now >= self.armed {
@@ -246,7 +255,7 @@ impl Link {
     }
 
     /// Lends out what varies, beside the link itself; `None` when nothing does.
-    fn with_changes<T>(&mut self, act: impl FnOnce(&mut Self, &mut Varying) -> T) -> Option<T> {
+    pub(crate) fn with_changes<T>(&mut self, act: impl FnOnce(&mut Self, &mut Varying) -> T) -> Option<T> {
         let mut varying = self.channel.take_changing()?;
         let answer = act(self, &mut varying);
         self.channel.put_changing(varying);
@@ -280,9 +289,6 @@ impl Node for Link {
             }
             self.deadline()
         };
-        if deadline < self.armed {
-            self.armed = deadline;
-            cx.wake(Slot(0), deadline);
-        }
+        self.arm(cx, deadline);
     }
 }

@@ -1,5 +1,6 @@
 //! What a measuring instrument or a picture sees of a link at one moment.
 
+use crate::queue::Capacity;
 use bentpipe_base::{Duration, Rate, Size};
 
 /// A link at one moment.
@@ -19,4 +20,6 @@ pub struct Look {
     pub queue_packets: usize,
     /// Their bytes.
     pub queue_bytes: Size,
+    /// How much may wait.
+    pub queue_limit: Capacity,
 }

@@ -34,6 +34,8 @@ pub struct Pass {
     pub min_elevation_deg: f64,
     /// Time between computations of the delay, more than zero.
     pub every: Duration,
+    /// How many times as fast as in nature it goes round: 1, or what the timeline of a live link is sped up by.
+    pub pace: f64,
 }
 
 /// A schedule of slots.
@@ -92,7 +94,8 @@ impl Passes {
         let radius = EARTH_KM + altitude_km;
         let speed = libm::sqrt(MU_KM3_S2 / (radius * radius * radius)) - ROTATION;
         let reach = central_angle(altitude_km, pass.min_elevation_deg.to_radians());
-        Self { altitude_km, reach, speed: speed.abs(), every: pass.every.max(SHORTEST_STEP) }
+        let speed = speed.abs() * pass.pace.abs();
+        Self { altitude_km, reach, speed, every: pass.every.max(SHORTEST_STEP) }
     }
 
     /// Two hops at `at`.

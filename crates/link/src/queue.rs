@@ -26,6 +26,11 @@ impl DropTail {
         Self { capacity, bytes: Size::ZERO, packets: VecDeque::new() }
     }
 
+    /// How much may wait.
+    pub const fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
     /// Changes how much may wait; what waits already stays.
     pub const fn set_capacity(&mut self, capacity: Capacity) {
         self.capacity = capacity;

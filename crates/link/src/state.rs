@@ -11,6 +11,8 @@ pub(crate) struct State {
     /// `None`: nothing moves, packets wait.
     pub rate: Option<Rate>,
     pub one_way: Duration,
+    /// Taken down, by the timeline or by a user: everything sent is lost to an outage, whatever else holds.
+    pub down: bool,
     /// Everything sent is lost, and why.
     pub blind: Option<DropCause>,
     /// Loss probability around a handover.
@@ -37,6 +39,7 @@ impl State {
         Self {
             rate: Some(base.rate),
             one_way: base.one_way,
+            down: false,
             blind: None,
             handover: 0.0,
             fade: 0.0,
@@ -64,6 +67,9 @@ impl State {
     /// Whether a packet gets through whose bit errors have the probability `bit_error`, or why not. What is certain, or
     /// cannot happen, draws nothing.
     pub(crate) fn fate(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
+        if self.down {
+            return Some(DropCause::Outage);
+        }
         if self.blind.is_some() {
             return self.blind;
         }
@@ -79,7 +85,7 @@ impl State {
 
     /// Loss probability without that of bit errors.
     pub(crate) fn packet_loss(&self) -> f64 {
-        if self.blind.is_some() {
+        if self.down || self.blind.is_some() {
             return 1.0;
         }
         1.0 - [self.handover, self.fade, self.loss, self.burst].iter().map(|p| 1.0 - p).product::<f64>()

@@ -1,8 +1,7 @@
-//! The timeline: what a scenario, or later a user, changes at given instants. The first of the processes, since it sets what the others start from.
+//! The timeline: what a scenario changes at given instants. The first of the processes, since it sets what the others start from.
 
 use crate::dynamics::Change;
 use crate::state::{Process, State};
-use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Instant, Probability};
 
 /// Changes in order of time.
@@ -25,7 +24,7 @@ impl Timeline {
 
 impl Change {
     /// This change after `earlier`.
-    fn after(self, earlier: Self) -> Self {
+    pub(crate) fn after(self, earlier: Self) -> Self {
         Self {
             rate: self.rate.or(earlier.rate),
             delay: self.delay.or(earlier.delay),
@@ -49,9 +48,7 @@ impl Process for Timeline {
         state.one_way = self.sum.delay.unwrap_or(state.one_way);
         state.loss = self.sum.loss.map_or(state.loss, Probability::get);
         state.ber = self.sum.ber.map_or(state.ber, Probability::get);
-        if self.sum.up == Some(false) {
-            state.blind(DropCause::Outage);
-        }
+        state.down = self.sum.up == Some(false);
         self.changes.get(self.next).map_or(Instant::NEVER, |c| c.0)
     }
 }

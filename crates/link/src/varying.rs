@@ -19,9 +19,10 @@ use crate::link::Link;
 use crate::look::Look;
 use crate::orbit::{Orbit, Passes, Schedule, SlotStreams};
 use crate::outage::Times;
-use crate::queue::Capacity;
+use crate::queue::{Capacity, DropTail};
 use crate::state::{Process, State};
 use crate::timeline::Timeline;
+use crate::user::User;
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Size, World};
 use std::collections::VecDeque;
@@ -36,12 +37,19 @@ pub(crate) struct Varying {
     state: State,
     /// Until when `state` holds.
     until: Instant,
-    processes: Vec<Box<dyn Process>>,
+    /// What sets the link's own values: timeline, scheduled capacity, orbit.
+    course: Vec<Box<dyn Process>>,
+    /// What a user has changed: it replaces what the course says.
+    pub(crate) user: User,
+    /// What makes of them what packets meet: fade, bursts, outages.
+    weather: Vec<Box<dyn Process>>,
     /// What packets draw from.
     errors: RngSlot,
     framing: Size,
     /// Changes of the queue's capacity still to come.
     buffers: VecDeque<(Instant, Capacity)>,
+    /// The queue's capacity without the user's, while that holds.
+    own_capacity: Option<Capacity>,
     grants: Option<Grants>,
     release: Option<Release>,
     opportunities: Option<Opportunities>,
@@ -65,53 +73,60 @@ struct Sending {
 impl Varying {
     pub(crate) fn new(base: &Base, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
         let Dynamics { changes, capacity, orbit, fade, bursts, outages, access } = dynamics;
-        let mut processes: Vec<Box<dyn Process>> = Vec::new();
+        let mut it = Self::going_on(base, world.open_rng(name, Purpose::Errors), 0, Instant::ZERO);
         if !changes.is_empty() {
-            processes.push(Box::new(Timeline::new(changes)));
+            it.course.push(Box::new(Timeline::new(changes)));
         }
-        let mut opportunities = None;
         match capacity {
             Some(CapacityTrace::Steps { points, repeat }) => {
-                processes.push(Box::new(Steps::new(points, *repeat)));
+                it.course.push(Box::new(Steps::new(points, *repeat)));
             }
             Some(CapacityTrace::Opportunities { at, period, size }) => {
-                opportunities = Some(Opportunities::new(at, *period, *size));
+                it.opportunities = Some(Opportunities::new(at, *period, *size));
             }
             None => {}
         }
-        processes.extend(orbit.as_ref().map(|orbit| moving(orbit, name, world)));
-        processes.extend(fade.as_ref().map(|fade| fading(fade, name, world)));
+        it.course.extend(orbit.as_ref().map(|orbit| moving(orbit, name, world)));
+        it.weather.extend(fade.as_ref().map(|fade| fading(fade, name, world)));
         if let Some(bursts) = bursts {
-            processes.push(Box::new(Spells::new(*bursts, world.open_rng(name, Purpose::Bursts))));
+            it.weather.push(Box::new(Spells::new(*bursts, world.open_rng(name, Purpose::Bursts))));
         }
         if let Some(outages) = outages {
-            processes.push(Box::new(Times::new(*outages, world.open_rng(name, Purpose::Outages))));
+            it.weather.push(Box::new(Times::new(*outages, world.open_rng(name, Purpose::Outages))));
         }
         let mut buffers: Vec<_> = changes.iter().filter_map(|(at, c)| c.buffer.map(|b| (*at, b))).collect();
         buffers.sort_by_key(|b| b.0);
-        let grants = match access {
-            Some(Access::Dama(dama)) if opportunities.is_none() => Some(Grants::new(*dama)),
-            _ => None,
-        };
-        let release = match access {
-            Some(Access::IdleRelease(release)) => Some(Release::new(*release)),
-            _ => None,
-        };
+        it.buffers = buffers.into();
+        match access {
+            Some(Access::Dama(dama)) if it.opportunities.is_none() => it.grants = Some(Grants::new(*dama)),
+            Some(Access::IdleRelease(release)) => it.release = Some(Release::new(*release)),
+            _ => {}
+        }
+        it.reorder = matches!(orbit, Some(Orbit::Slots(slots)) if slots.reorder);
+        it
+    }
+
+    /// A direction that was constant so far and on which nothing is going to change by itself. What it served last leaves `carry` and lasts until
+    /// `busy_until`.
+    pub(crate) fn going_on(base: &Base, errors: RngSlot, carry: u64, busy_until: Instant) -> Self {
         Self {
             base: State::new(base),
             state: State::new(base),
             until: Instant::ZERO,
-            processes,
-            errors: world.open_rng(name, Purpose::Errors),
+            course: Vec::new(),
+            user: User::NOTHING,
+            weather: Vec::new(),
+            errors,
             framing: base.framing,
-            buffers: buffers.into(),
-            grants,
-            release,
-            opportunities,
+            buffers: VecDeque::new(),
+            own_capacity: None,
+            grants: None,
+            release: None,
+            opportunities: None,
             sending: None,
-            carry: 0,
-            sending_until: Instant::ZERO,
-            reorder: matches!(orbit, Some(Orbit::Slots(slots)) if slots.reorder),
+            carry: Work::from(carry),
+            sending_until: busy_until,
+            reorder: false,
             bit_error: None,
         }
     }
@@ -124,10 +139,56 @@ impl Varying {
         self.state = self.base;
         self.bit_error = None;
         let mut until = Instant::NEVER;
-        for process in &mut self.processes {
+        for process in &mut self.course {
+            until = until.min(process.apply(at, cx, &mut self.state));
+        }
+        until = until.min(self.user.apply(at, &mut self.state));
+        for process in &mut self.weather {
             until = until.min(process.apply(at, cx, &mut self.state));
         }
         self.until = until.max(at + Duration(1));
+    }
+
+    /// The trace that says when packets may leave; `None` while a user says the rate.
+    fn in_use(&mut self) -> Option<&mut Opportunities> {
+        self.opportunities.as_mut().filter(|_| self.user.rate().is_none())
+    }
+
+    /// Gives the queue the capacity that the timeline says for `now`, if it says any; a user's goes before it.
+    fn resize(&mut self, queue: &mut DropTail, now: Instant) {
+        while let Some(&(_, capacity)) = self.buffers.front().filter(|b| b.0 <= now) {
+            match &mut self.own_capacity {
+                Some(own) => *own = capacity,
+                None => queue.set_capacity(capacity),
+            }
+            self.buffers.pop_front();
+        }
+    }
+
+    /// A user changes something at `now`, up to which everything is done; what begins at `now` begins under the new conditions. `busy_until` is that of the
+    /// link; returns what it is from here on.
+    pub(crate) fn change(
+        &mut self,
+        now: Instant,
+        queue: &mut DropTail,
+        busy_until: Instant,
+        act: impl FnOnce(&mut User),
+    ) -> Instant {
+        self.resize(queue, now);
+        let own = self.own_capacity.take().unwrap_or(queue.capacity());
+        act(&mut self.user);
+        queue.set_capacity(self.user.buffer().unwrap_or(own));
+        self.own_capacity = self.user.buffer().map(|_| own);
+        self.until = self.until.min(now);
+        // a transmission that has begun keeps what it was promised; whoever waits for something else asks again
+        let free = if self.sending_until > now { busy_until } else { now };
+        match self.in_use() {
+            Some(trace) => {
+                trace.lose_until(Instant(free.0.saturating_sub(1)));
+                trace.next()
+            }
+            None => free,
+        }
     }
 
     /// Begins every frame up to `at`, with `waiting` before each.
@@ -179,18 +240,20 @@ impl Varying {
         self.sending_until
     }
 
-    pub(crate) fn look(&mut self, cx: &mut Cx<'_>, queue_packets: usize, queue_bytes: Size) -> Look {
+    pub(crate) fn look(&mut self, cx: &mut Cx<'_>, queue: &mut DropTail) -> Look {
         let now = cx.now;
         self.refresh(cx, now);
-        let rate = self.opportunities.as_ref().map_or(self.state.rate, Opportunities::mean_rate);
+        self.resize(queue, now);
+        let own = self.state.rate;
         Look {
-            rate,
+            rate: self.in_use().map_or(own, |trace| trace.mean_rate()),
             one_way: self.state.one_way,
             ber: self.state.bit_errors(),
             packet_loss: self.state.packet_loss(),
             fade_db: self.state.fade_db,
-            queue_packets,
-            queue_bytes,
+            queue_packets: queue.len(),
+            queue_bytes: queue.backlog(),
+            queue_limit: queue.capacity(),
         }
     }
 }
@@ -232,16 +295,13 @@ impl Link {
         cx.trace(Mask::PACKETS, || Event::Sent(&packet));
         self.catch_up_varying(cx, varying);
         let now = cx.now;
-        while let Some(&(_, capacity)) = varying.buffers.front().filter(|b| b.0 <= now) {
-            self.queue.set_capacity(capacity);
-            varying.buffers.pop_front();
-        }
+        varying.resize(&mut self.queue, now);
         if self.queue.is_empty() && varying.sending.is_none() && self.busy_until <= now {
             varying.refresh(cx, now);
             varying.carry = 0;
-            if let Some(opportunities) = &mut varying.opportunities {
-                opportunities.lose_until(now);
-                self.busy_until = opportunities.next();
+            if let Some(trace) = varying.in_use() {
+                trace.lose_until(now);
+                self.busy_until = trace.next();
             } else if let Some(again) = varying.closed(now) {
                 self.busy_until = again;
             } else {
@@ -263,7 +323,7 @@ impl Link {
             let waiting = self.waiting(varying);
             varying.frames(cx, at, waiting);
             varying.refresh(cx, at);
-            if varying.opportunities.is_some() {
+            if varying.in_use().is_some() {
                 self.opportunity(cx, varying, at);
             } else {
                 self.serve_varying(cx, varying, at);

@@ -77,7 +77,7 @@ fn capacity() -> impl Strategy<Value = CapacityTrace> {
 
 fn orbit() -> impl Strategy<Value = Orbit> {
     let pass = (decibel(), decibel(), duration()).prop_map(|(km, deg, every)| {
-        Orbit::Pass(Pass { altitude_km: km * 1000.0, min_elevation_deg: deg, every })
+        Orbit::Pass(Pass { altitude_km: km * 1000.0, min_elevation_deg: deg, every, pace: 1.0 })
     });
     let handover = prop_oneof![
         (duration(), duration()).prop_map(|(a, b)| Handover::Outage(a, b)),
@@ -193,34 +193,76 @@ fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
 
 const END: Instant = Instant(20_000_000_000);
 
-/// Runs it, with calls and looks at the given gaps, and counts.
-fn run(base: &Base, dynamics: &Dynamics, packets: &[(u64, u32)], disturb: &[u64]) -> (Fates, (usize, usize)) {
-    let mut rig = Rig::with(base, dynamics, Capacity::Packets(10), "link", 1);
-    let mut disturbances = disturb.iter().scan(0, |at, gap| {
+/// What a user does, after a gap from what was done before.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Change(Change),
+    Outage(Duration),
+    Reset,
+}
+
+fn acts() -> impl Strategy<Value = Vec<(u64, Act)>> {
+    let act = prop_oneof![
+        4 => change().prop_map(|(_, change)| Act::Change(change)),
+        1 => duration().prop_map(Act::Outage),
+        2 => Just(Act::Reset),
+    ];
+    prop::collection::vec((0_u64..200_000_000, act), 0..8)
+}
+
+/// What happens to a link.
+#[derive(Clone, Copy)]
+enum Step {
+    Disturb,
+    Act(Act),
+    Packet(u64, u32),
+}
+
+/// The sums of gaps.
+fn times<T: Copy>(gaps: &[(u64, T)]) -> impl Iterator<Item = (u64, T)> {
+    gaps.iter().scan(0, |at, &(gap, what)| {
         *at += gap;
-        Some(Instant(*at))
-    });
-    let mut next = disturbances.next();
-    let mut at = 0;
-    for (i, &(gap, size)) in packets.iter().enumerate() {
-        at += gap;
-        while let Some(disturb) = next.filter(|d| d.0 <= at) {
-            if disturb.0 % 2 == 0 {
-                rig.touch(disturb);
-            } else {
-                rig.look(disturb);
-            }
-            next = disturbances.next();
+        Some((*at, what))
+    })
+}
+
+/// Runs it, with what users do, and with calls and looks at the given gaps; and counts.
+fn run(
+    mut rig: Rig,
+    packets: &[(u64, u32)],
+    acts: &[(u64, Act)],
+    disturb: &[(u64, ())],
+) -> (Fates, (usize, usize)) {
+    let mut steps: Vec<(u64, Step)> = times(disturb).map(|(at, ())| (at, Step::Disturb)).collect();
+    steps.extend(times(acts).map(|(at, act)| (at, Step::Act(act))));
+    steps.extend(times(packets).enumerate().map(|(i, (at, size))| (at, Step::Packet(i as u64, size))));
+    steps.sort_by_key(|s| s.0);
+    for (at, step) in steps {
+        let at = Instant(at);
+        match step {
+            Step::Disturb if at.0.is_multiple_of(2) => rig.touch(at),
+            Step::Disturb => drop(rig.look(at)),
+            Step::Act(Act::Change(change)) => rig.change(at, &change),
+            Step::Act(Act::Outage(length)) => rig.outage(at, length),
+            Step::Act(Act::Reset) => rig.reset(at),
+            Step::Packet(number, size) => rig.send(at, number, size),
         }
-        rig.send(Instant(at), i as u64, size);
     }
-    while let Some(disturb) = next.filter(|&d| d < END) {
-        rig.look(disturb);
-        rig.touch(disturb);
-        next = disturbances.next();
-    }
-    let fates = rig.fates(END.max(Instant(at)));
+    let fates = rig.fates(END.max(rig.now));
     (fates, rig.inside())
+}
+
+/// One on which something can change by itself, or a constant one.
+fn link(base: &Base, dynamics: &Dynamics) -> Rig {
+    if dynamics.is_constant() {
+        Rig::constant(base, Capacity::Packets(10), 1)
+    } else {
+        Rig::with(base, dynamics, Capacity::Packets(10), "link", 1)
+    }
+}
+
+fn disturbances() -> impl Strategy<Value = Vec<(u64, ())>> {
+    prop::collection::vec((0_u64..50_000_000, Just(())), 0..80)
 }
 
 proptest! {
@@ -229,17 +271,80 @@ proptest! {
     #[test]
     fn every_packet_is_accounted_for_and_looking_changes_nothing(
         base in base(),
-        dynamics in dynamics(),
+        dynamics in prop_oneof![4 => dynamics().boxed(), 1 => Just(Dynamics::default()).boxed()],
         packets in packets(),
-        disturb in prop::collection::vec(0_u64..50_000_000, 0..80),
+        acts in prop_oneof![Just(Vec::new()).boxed(), acts().boxed()],
+        disturb in disturbances(),
     ) {
-        let (fates, (waiting, flying)) = run(&base, &dynamics, &packets, &[]);
+        let (fates, (waiting, flying)) = run(link(&base, &dynamics), &packets, &acts, &[]);
         prop_assert_eq!(fates.delivered.len() + fates.dropped.len() + waiting + flying, packets.len());
         prop_assert!(fates.arrivals().is_sorted());
         let may_overtake = matches!(&dynamics.orbit, Some(Orbit::Slots(slots)) if slots.reorder);
         prop_assert!(may_overtake || fates.numbers().is_sorted());
-        let (again, inside) = run(&base, &dynamics, &packets, &disturb);
+        let (again, inside) = run(link(&base, &dynamics), &packets, &acts, &disturb);
         prop_assert_eq!(again, fates);
         prop_assert_eq!(inside, (waiting, flying));
     }
+
+    /// Whatever a packet meets when its transmission begins, a user's change at `t` sets as a timeline's at `t` does, at any time and beside
+    /// everything else that changes.
+    #[test]
+    fn losses_and_queues_change_as_in_a_timeline(
+        base in base(),
+        dynamics in dynamics().boxed(),
+        packets in packets(),
+        acts in acts().boxed(),
+    ) {
+        let acts: Vec<_> = acts.into_iter().map(|(gap, act)| (gap + 1, only(act, |c| Change { rate: None, delay: None, ..c }))).collect();
+        let now = Dynamics { changes: Vec::new(), ..dynamics.clone() };
+        let (by_user, _) = run(Rig::with(&base, &now, Capacity::Packets(10), "link", 1), &packets, &acts, &[]);
+        let planned = Dynamics { changes: timeline(&acts), ..dynamics };
+        let (by_timeline, _) = run(Rig::with(&base, &planned, Capacity::Packets(10), "link", 1), &packets, &[], &[]);
+        prop_assert_eq!(by_user, by_timeline);
+    }
+
+    /// And so do rate and delay, on a constant link whose changes find nothing being sent.
+    #[test]
+    fn a_constant_link_changes_as_in_a_timeline(
+        bps in 1_000_000_u64..100_000_000,
+        one_way in 0_u64..400_000_000,
+        // a constant link draws for what is certain, too
+        loss in (0.0..0.9_f64).prop_map(chance),
+        ber in prop_oneof![Just(0.0), Just(1e-5), Just(1e-4)].prop_map(chance),
+        phases in prop::collection::vec((packets(), change().boxed(), 1_000_000_u64..100_000_000), 1..5).boxed(),
+    ) {
+        let base = Base { rate: rate(bps), one_way: Duration(one_way), framing: Size(4), loss, ber };
+        let (mut all, mut acts, mut last) = (Vec::new(), Vec::new(), 0);
+        for (packets, (_, change), next_bps) in phases {
+            // 60 packets of 3000 bytes take 1.5 s at the least of these rates
+            let gap = packets.iter().map(|p| p.0).sum::<u64>() + 2_000_000_000;
+            acts.push((gap, Act::Change(Change { rate: change.rate.map(|_| rate(next_bps)), ..change })));
+            for (i, (gap, size)) in packets.into_iter().enumerate() {
+                all.push((if i == 0 { gap + last } else { gap }, size));
+            }
+            last = 2_000_000_000;
+        }
+        let (by_user, _) = run(Rig::constant(&base, Capacity::Packets(10), 1), &all, &acts, &[]);
+        let planned = Dynamics { changes: timeline(&acts), ..Dynamics::default() };
+        let (by_timeline, _) = run(Rig::with(&base, &planned, Capacity::Packets(10), "link", 1), &all, &[], &[]);
+        prop_assert_eq!(by_user, by_timeline);
+    }
+}
+
+/// Changes only, each cut down by `keep`.
+fn only(act: Act, keep: impl Fn(Change) -> Change) -> Act {
+    match act {
+        Act::Change(change) => Act::Change(keep(change)),
+        Act::Outage(_) | Act::Reset => Act::Change(Change::default()),
+    }
+}
+
+/// The same as a plan.
+fn timeline(acts: &[(u64, Act)]) -> Vec<(Instant, Change)> {
+    times(acts)
+        .filter_map(|(at, act)| match act {
+            Act::Change(change) => Some((Instant(at), change)),
+            Act::Outage(_) | Act::Reset => None,
+        })
+        .collect()
 }

@@ -1,11 +1,12 @@
 //! A link alone on a bench: packets go in at given times, and what became of each is written down.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part; this is test code")]
 
+use bentpipe_base::Purpose;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{
     Duration, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
 };
-use bentpipe_link::{Base, Capacity, Channel, DropTail, Dynamics, Link, Look};
+use bentpipe_link::{Base, ByUser, Capacity, Change, Channel, DropTail, Dynamics, Errors, Link, Look};
 use std::sync::{Arc, Mutex};
 
 /// What became of the packets, by number.
@@ -79,6 +80,18 @@ impl Rig {
         Self::around(world, channel, capacity)
     }
 
+    /// A link on which nothing changes by itself, with errors where `base` has any.
+    pub(crate) fn constant(base: &Base, capacity: Capacity, seed: u64) -> Self {
+        let mut world = World::new(seed);
+        let lossy = !base.loss.is_zero() || !base.ber.is_zero();
+        let errors = lossy.then(|| {
+            let rng = world.open_rng("link", Purpose::Errors);
+            Errors { rng, loss: base.loss, ber: base.ber }
+        });
+        let channel = Channel::new(base.rate, base.one_way, base.framing, errors);
+        Self::around(world, channel, capacity)
+    }
+
     pub(crate) fn around(mut world: World, channel: Channel, capacity: Capacity) -> Self {
         let drops = Arc::new(Mutex::new(Vec::new()));
         world.set_sink(Box::new(Drops(Arc::clone(&drops))));
@@ -118,6 +131,28 @@ impl Rig {
     pub(crate) fn touch(&mut self, at: Instant) {
         self.run(at);
         self.handle(Input::Timer(Slot(0)));
+    }
+
+    /// A user changes the link.
+    pub(crate) fn change(&mut self, at: Instant, change: &Change) {
+        self.run(at);
+        self.link.change(&mut self.world.cx(at, NodeId(0)), "link", change);
+    }
+
+    /// A user lets nothing through.
+    pub(crate) fn outage(&mut self, at: Instant, length: Duration) {
+        self.run(at);
+        self.link.outage(&mut self.world.cx(at, NodeId(0)), "link", length);
+    }
+
+    /// A user gives everything back.
+    pub(crate) fn reset(&mut self, at: Instant) {
+        self.run(at);
+        self.link.reset(&mut self.world.cx(at, NodeId(0)), "link");
+    }
+
+    pub(crate) fn by_user(&mut self) -> ByUser {
+        self.link.by_user(self.now)
     }
 
     pub(crate) fn look(&mut self, at: Instant) -> Look {

@@ -153,6 +153,7 @@ fn pass(keys: &PassKeys) -> Result<Pass> {
         altitude_km: within("altitude", altitude, ALTITUDES, " km")?,
         min_elevation_deg: elevation.map_or(Ok(10.0), |e| within("min_elevation", e, ELEVATIONS, " deg"))?,
         every: step_or("every", keys.every, Duration::from_secs(1))?,
+        pace: 1.0,
     })
 }
 
