@@ -106,9 +106,10 @@ pub fn addresses(bytes: &[u8]) -> Result<(IpAddr, IpAddr), WireError> {
     let truncated = WireError::new(Fault::Truncated, bytes.len());
     match bytes.first().map(|b| b >> 4) {
         Some(4) => {
-            let header = bytes.first_chunk::<20>().ok_or(truncated)?;
-            let [.., a, b, c, d, e, f, g, h] = *header;
-            Ok((Ipv4Addr::new(a, b, c, d).into(), Ipv4Addr::new(e, f, g, h).into()))
+            let (src, dst) =
+                bytes.get(12..20).and_then(|both| both.split_first_chunk::<4>()).ok_or(truncated)?;
+            let dst = dst.first_chunk::<4>().ok_or(truncated)?;
+            Ok((Ipv4Addr::from(*src).into(), Ipv4Addr::from(*dst).into()))
         }
         Some(6) => {
             let both = bytes.get(8..40).and_then(|both| both.split_first_chunk::<16>());

@@ -1,0 +1,93 @@
+//! The calls of packet sockets that rustix does not have: options of packet(7), binding to an interface, receiving with a timestamp.
+
+#![allow(unsafe_code, reason = "libc calls with pointers; each block says why it is sound")]
+
+use rustix::net::RecvFlags;
+use std::ffi::c_int;
+use std::io::{Error, IoSliceMut, Result};
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Sets a socket option that is a number.
+pub(super) fn set(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> Result<()> {
+    let len = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: `value` lives during the call and `len` is its size.
+    let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), len) };
+    if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+}
+
+/// Frames lost at this socket since the last call: the kernel starts over each time.
+pub(super) fn lost(fd: BorrowedFd<'_>) -> Result<u64> {
+    // SAFETY: two integers; all zeros is a value.
+    let mut stats: libc::tpacket_stats = unsafe { zeroed() };
+    let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
+    // SAFETY: `stats` and `len` live during the call and `len` is the size of `stats`.
+    let done =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut stats).cast(), &raw mut len) };
+    if done == 0 { Ok(u64::from(stats.tp_drops)) } else { Err(Error::last_os_error()) }
+}
+
+/// Binds to one interface and all protocols; frames come from now on.
+pub(super) fn bind(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
+    // SAFETY: integers and bytes; all zeros is a value.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = interface as c_int;
+    let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: `address` lives during the call and `len` is its size.
+    let done = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) };
+    if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+}
+
+/// A frame that was read.
+pub(super) struct Frame {
+    /// Bytes it has, more than were written when it was cut off.
+    pub len: usize,
+    /// `CLOCK_REALTIME` in nanoseconds when the kernel got it.
+    pub stamp: Option<u64>,
+}
+
+/// Room for one timestamp, and for one option more that the kernel might add.
+#[repr(C, align(8))]
+struct Control([u8; 128]);
+
+/// Reads a frame into `parts`, one after the other.
+pub(super) fn receive(fd: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>]) -> Result<Frame> {
+    let mut control = Control([0; 128]);
+    // SAFETY: pointers and integers; all zeros is a value: no address, no buffers, no control data.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = parts.as_mut_ptr().cast();
+    message.msg_iovlen = parts.len() as _;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = size_of::<Control>() as _;
+    // with MSG_TRUNC the answer is the frame's own length
+    let flags = (RecvFlags::TRUNC | RecvFlags::DONTWAIT).bits() as c_int;
+    // SAFETY: `IoSliceMut` is `iovec` by its contract; buffers, control data and `message` outlive the call, each with its size.
+    let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, flags) };
+    let Ok(len) = usize::try_from(len) else { return Err(Error::last_os_error()) };
+    Ok(Frame { len, stamp: stamp(&message) })
+}
+
+/// The timestamp among the control data of a message that was received.
+fn stamp(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: `message` was filled in by the kernel; its control buffer is aligned, initialised and still alive.
+    let mut at = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !at.is_null() {
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give headers that lie wholly within the control buffer, or null.
+        let header = unsafe { *at };
+        let room = header.cmsg_len as usize;
+        if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)
+            && room >= size_of::<libc::cmsghdr>() + size_of::<libc::timespec>()
+        {
+            // SAFETY: the header says that a whole timespec follows; it may lie unaligned.
+            let time = unsafe { libc::CMSG_DATA(at).cast::<libc::timespec>().read_unaligned() };
+            let seconds = u64::try_from(time.tv_sec).ok()?;
+            return seconds.checked_mul(1_000_000_000)?.checked_add(time.tv_nsec as u64);
+        }
+        // SAFETY: `at` is a header within the control buffer of `message`.
+        at = unsafe { libc::CMSG_NXTHDR(message, at) };
+    }
+    None
+}

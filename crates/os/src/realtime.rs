@@ -1,0 +1,95 @@
+//! Getting the processor in time: real-time priority where it is allowed.
+
+#![allow(unsafe_code, reason = "sched_setscheduler is not in rustix; the block says why it is sound")]
+
+use std::fmt;
+use std::io;
+
+/// The real-time priority asked for: above ordinary work, far below the kernel's own threads (50 and more).
+const FIFO: i32 = 10;
+/// The nice value asked for where real time is not allowed.
+const NICE: i32 = -15;
+
+/// How the scheduler treats a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// SCHED_FIFO with this priority: it runs as soon as it can.
+    RealTime(u8),
+    /// Ordinary, but before others, with this nice value.
+    Nice(i8),
+    /// Like everybody.
+    Ordinary,
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RealTime(p) => write!(f, "real-time priority {p}"),
+            Self::Nice(n) => write!(f, "nice {n}"),
+            Self::Ordinary => f.write_str("ordinary priority"),
+        }
+    }
+}
+
+/// What was got, and what stood in the way of more.
+#[derive(Debug)]
+pub struct Raised {
+    /// What was got.
+    pub priority: Priority,
+    /// Why not real time; `None` when it was got.
+    pub refused: Option<io::Error>,
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.priority)?;
+        match &self.refused {
+            None => Ok(()),
+            Some(e) => write!(
+                f,
+                " (real time refused: {e}; start as root, with CAP_SYS_NICE, or after `ulimit -r {FIFO}`)"
+            ),
+        }
+    }
+}
+
+/// Asks for real-time priority for the calling thread, then for a good nice value. What it starts does not inherit the
+/// former but does the latter, so a thread that starts others asks last.
+pub fn raise() -> Raised {
+    match fifo() {
+        Ok(()) => Raised { priority: Priority::RealTime(FIFO as u8), refused: None },
+        Err(refused) => {
+            // on Linux this is the calling thread's alone
+            let nice = rustix::process::setpriority_process(None, NICE);
+            let priority = if nice.is_ok() { Priority::Nice(NICE as i8) } else { Priority::Ordinary };
+            Raised { priority, refused: Some(refused) }
+        }
+    }
+}
+
+fn fifo() -> io::Result<()> {
+    // SAFETY: integers; all zeros is a value.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    param.sched_priority = FIFO;
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: 0 is the calling thread and `param` lives during the call. Not by libc's function, which musl has as a stub.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_got_is_said_with_the_reason() {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let raised = raise();
+                let real = matches!(raised.priority, Priority::RealTime(_));
+                assert_eq!(real, raised.refused.is_none());
+                assert!(real || raised.to_string().contains("ulimit -r 10"), "{raised}");
+            });
+        });
+    }
+}

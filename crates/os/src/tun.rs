@@ -1,0 +1,243 @@
+//! A port that is an interface itself: TUN with super-packets (IFF_VNET_HDR, TUNSETOFFLOAD), as Documentation/networking/tuntap.rst has it.
+//!
+//! It saves the second half of a veth pair but needs the device node, which mostly only root may open. The kernel gives no receive time: a packet's
+//! time is when it was read, so what it waited for us counts as delay of the link.
+
+#![allow(unsafe_code, reason = "ioctls of /dev/net/tun; each block says why it is sound")]
+
+use crate::clock::monotonic;
+use crate::port::{PacketPort, PortDrops, PortError, Received};
+use bentpipe_wire::offload::VnetHeader;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+use std::ffi::{c_int, c_uint, c_ulong};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use zerocopy::IntoBytes;
+
+/// Most parts of one packet that is sent.
+const PARTS: usize = 6;
+/// How often a packet is offered to a kernel that has no room before it counts as lost.
+const TRIES: usize = 3;
+/// Packets that are neither IPv4 nor IPv6 and are skipped in one call.
+const SKIP: usize = 64;
+
+/// A TUN interface.
+#[derive(Debug)]
+pub struct TunPort {
+    device: OwnedFd,
+    name: String,
+    offloads: Offloads,
+    /// The table of interfaces of the namespace it was made in.
+    table: File,
+    drops: PortDrops,
+}
+
+/// What the kernel leaves to us on the way in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offloads {
+    /// Checksums.
+    pub checksums: bool,
+    /// Cutting of TCP.
+    pub tcp: bool,
+    /// Cutting of UDP (Linux 6.2).
+    pub udp: bool,
+}
+
+impl TunPort {
+    /// Makes a TUN interface in the calling thread's network namespace. It is gone when the port is dropped.
+    ///
+    /// # Errors
+    /// When the device node cannot be opened, the interface not be made, or its name is taken.
+    pub fn create(name: &str) -> Result<Self, PortError> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let device = openat(rustix::fs::CWD, "/dev/net/tun", flags, Mode::empty()).map_err(|e| match e {
+            Errno::NOENT | Errno::NODEV | Errno::NXIO => PortError::NoTun,
+            Errno::ACCESS | Errno::PERM => PortError::TunNotAllowed,
+            e => PortError::Kernel { what: "opening /dev/net/tun", source: e.into() },
+        })?;
+        make(&device, name)?;
+        let size: c_int = size_of::<VnetHeader>() as c_int;
+        // SAFETY: TUNSETVNETHDRSZ reads an int, which lives during the call.
+        unsafe { ioctl(&device, libc::TUNSETVNETHDRSZ, (&raw const size) as c_ulong) }
+            .map_err(|source| PortError::Kernel { what: "setting the size of virtio headers", source })?;
+        let offloads = offload(&device)?;
+        // by thread: /proc/net is the main thread's namespace, which may be another one
+        let table = File::open("/proc/thread-self/net/dev")
+            .map_err(|source| PortError::Kernel { what: "opening /proc/thread-self/net/dev", source })?;
+        Ok(Self { device, name: name.to_owned(), offloads, table, drops: PortDrops::default() })
+    }
+
+    /// What the kernel leaves to us.
+    pub const fn offloads(&self) -> Offloads {
+        self.offloads
+    }
+}
+
+impl PacketPort for TunPort {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        for _ in 0..SKIP {
+            let mut vnet = VnetHeader::default();
+            let read = rustix::io::readv(
+                &self.device,
+                &mut [IoSliceMut::new(vnet.as_mut_bytes()), IoSliceMut::new(&mut *buffer)],
+            );
+            let read = match read {
+                Ok(read) => read,
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR) => continue,
+                Err(e) => return Err(e.into()),
+            };
+            let len = read.saturating_sub(size_of::<VnetHeader>());
+            match buffer.first().map(|b| b >> 4) {
+                Some(4 | 6) if len > 0 && len <= buffer.len() => {}
+                _ if len > buffer.len() => {
+                    self.drops.receive += 1;
+                    continue;
+                }
+                _ => {
+                    self.drops.not_ip += 1;
+                    continue;
+                }
+            }
+            return Ok(Some(Received { vnet, len, at: monotonic() }));
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
+        if parts.iter().all(|p| p.is_empty()) {
+            return Ok(true);
+        }
+        if parts.len() > PARTS {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a packet of at most six parts is needed",
+            ));
+        }
+        let mut packet = [IoSlice::new(&[]); 1 + PARTS];
+        packet[0] = IoSlice::new(vnet.as_bytes());
+        packet[1..=parts.len()].copy_from_slice(parts);
+        let mut tries = TRIES;
+        loop {
+            match rustix::io::writev(&self.device, &packet[..=parts.len()]) {
+                Ok(_) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN | Errno::NOBUFS) if tries > 1 => {
+                    tries -= 1;
+                    rustix::thread::sched_yield();
+                }
+                // EIO: the interface is down
+                Err(Errno::AGAIN | Errno::NOBUFS | Errno::IO | Errno::NETDOWN) => {
+                    self.drops.send += 1;
+                    return Ok(false);
+                }
+                Err(e) => {
+                    self.drops.send += 1;
+                    return Err(e.into());
+                }
+            }
+        }
+    }
+
+    fn drops(&mut self) -> io::Result<PortDrops> {
+        let mut table = [0; 16 << 10];
+        let mut len = 0;
+        loop {
+            match self.table.read_at(&mut table[len..], len as u64)? {
+                0 => break,
+                more => len += more,
+            }
+        }
+        let text = String::from_utf8_lossy(&table[..len]);
+        let lost = transmit_drops(&text, &self.name).unwrap_or_default();
+        Ok(PortDrops { receive: self.drops.receive + lost, ..self.drops })
+    }
+}
+
+/// Packets that an interface could not hand to its reader, from /proc/net/dev: the fourth of the eight columns of sending.
+fn transmit_drops(table: &str, name: &str) -> Option<u64> {
+    let line = table.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_ascii_whitespace().nth(8 + 3)?.parse().ok()
+}
+
+fn make(device: &OwnedFd, name: &str) -> Result<(), PortError> {
+    let bad = |c: char| c == '/' || c == '%' || c == ':' || c.is_whitespace() || c == '\0';
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(bad) || name == "." || name == ".." {
+        return Err(PortError::BadName { name: name.to_owned() });
+    }
+    // SAFETY: bytes and a union of integers; all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as _;
+    }
+    // IFF_TUN_EXCL: never take over an interface that is there already
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
+    request.ifr_ifru.ifru_flags = flags as i16;
+    // SAFETY: TUNSETIFF reads and writes an ifreq, which lives during the call.
+    unsafe { ioctl(device, libc::TUNSETIFF, (&raw mut request) as c_ulong) }.map_err(|source| {
+        match Errno::from_io_error(&source) {
+            Some(Errno::PERM) => PortError::TunNotAllowed,
+            Some(Errno::BUSY | Errno::EXIST) => PortError::Taken { name: name.to_owned() },
+            Some(Errno::INVAL) => PortError::BadName { name: name.to_owned() },
+            _ => PortError::Kernel { what: "making a TUN interface", source },
+        }
+    })
+}
+
+/// Asks for as much as the kernel has.
+fn offload(device: &OwnedFd) -> Result<Offloads, PortError> {
+    let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    let udp = tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6;
+    let accepted = |flags: c_uint| {
+        // SAFETY: TUNSETOFFLOAD takes a number, no pointer.
+        unsafe { ioctl(device, libc::TUNSETOFFLOAD, c_ulong::from(flags)) }
+    };
+    if accepted(udp).is_ok() {
+        return Ok(Offloads { checksums: true, tcp: true, udp: true });
+    }
+    if accepted(tcp).is_ok() {
+        return Ok(Offloads { checksums: true, tcp: true, udp: false });
+    }
+    accepted(0).map_err(|source| PortError::Kernel { what: "asking for offloads", source })?;
+    Ok(Offloads::default())
+}
+
+/// # Safety
+/// `argument` must be what `request` takes.
+unsafe fn ioctl(device: &OwnedFd, request: libc::Ioctl, argument: c_ulong) -> io::Result<()> {
+    // SAFETY: the descriptor is open; the argument is the caller's promise.
+    let done = unsafe { libc::ioctl(device.as_raw_fd(), request, argument) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_read_from_the_right_column() {
+        let table = "Inter-|   Receive                                                |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+            lo:       1       2    3    4    5     6          7         8        9       10   11   12   13    14      15         16\n\
+            tun10: 1 2 3 4 5 6 7 8 9 10 11 99 13 14 15 16\n tun1: 1 2 3 4 5 6 7 8 9 10 11 77 13 14 15 16\n";
+        assert_eq!(transmit_drops(table, "tun1"), Some(77));
+        assert_eq!(transmit_drops(table, "lo"), Some(12));
+        assert_eq!(transmit_drops(table, "tun"), None);
+        assert_eq!(transmit_drops("tun1: 1 2", "tun1"), None);
+    }
+
+    #[test]
+    fn names_that_no_interface_can_have_are_refused() {
+        let device: OwnedFd = File::open("/dev/null").unwrap().into();
+        for name in ["", "a-name-too-long-", "a/b", "a b", "a%d", ".", ".."] {
+            assert!(matches!(make(&device, name), Err(PortError::BadName { .. })), "{name}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Waiting for packets or for a time, whichever is first, and not oversleeping.
+//!
+//! A thread that sleeps wakes some microseconds late: the timer's own slack, the scheduler, a processor that was asleep. So the last bit before a
+//! deadline can be spent awake, looking again and again; how much is the caller's choice, who knows what it costs.
+
+use crate::clock::Clock;
+use bentpipe_base::{Duration, Instant};
+use core::num::NonZeroU64;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Most descriptors that can be waited for.
+pub const MAX_FDS: usize = 256;
+/// Up to so many are waited for without clearing room for all.
+const FEW: usize = 8;
+
+/// Which descriptors have something to read, or an error to tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready([u64; MAX_FDS / 64]);
+
+impl Ready {
+    /// True for the descriptor at this place in the list.
+    pub const fn has(&self, i: usize) -> bool {
+        i < MAX_FDS && self.0[i / 64] >> (i % 64) & 1 != 0
+    }
+
+    /// True when the time came first.
+    pub const fn is_empty(&self) -> bool {
+        let mut i = 0;
+        while i < self.0.len() {
+            if self.0[i] != 0 {
+                return false;
+            }
+            i += 1;
+        }
+        true
+    }
+}
+
+/// Waits until one of `fds` can be read or until `deadline`; without one, for as long as it takes. The last `spin` before the deadline is
+/// spent awake. Returns early with nothing when a signal came.
+///
+/// # Errors
+/// When there are more than [`MAX_FDS`] descriptors, or the kernel refuses them.
+pub fn wait(
+    fds: &[BorrowedFd<'_>],
+    deadline: Option<Instant>,
+    clock: &Clock,
+    spin: Duration,
+) -> io::Result<Ready> {
+    let Some(first) = fds.first() else { return sleep(deadline, *clock, spin) };
+    let entry = |i: usize| PollFd::from_borrowed_fd(*fds.get(i).unwrap_or(first), PollFlags::IN);
+    if fds.len() <= FEW {
+        let mut list: [PollFd<'_>; FEW] = core::array::from_fn(entry);
+        return look(&mut list[..fds.len()], deadline, *clock, spin);
+    }
+    if fds.len() > MAX_FDS {
+        let why = format!("{} descriptors to wait for, at most {MAX_FDS} can be", fds.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let mut list: [PollFd<'_>; MAX_FDS] = core::array::from_fn(entry);
+    look(&mut list[..fds.len()], deadline, *clock, spin)
+}
+
+fn sleep(deadline: Option<Instant>, clock: Clock, spin: Duration) -> io::Result<Ready> {
+    if deadline.is_none() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "nothing to wait for: no descriptor, no deadline",
+        ));
+    }
+    look(&mut [], deadline, clock, spin)
+}
+
+fn look(
+    list: &mut [PollFd<'_>],
+    deadline: Option<Instant>,
+    clock: Clock,
+    spin: Duration,
+) -> io::Result<Ready> {
+    loop {
+        let left = deadline.map(|d| d.since(clock.now()));
+        let timeout = left.map(|left| timespec(Duration(left.0.saturating_sub(spin.0))));
+        match poll(list, timeout.as_ref()) {
+            Ok(0) if left.is_some_and(|left| left.0 == 0) => return Ok(Ready::default()),
+            // slept up to the last bit, or in the midst of it: look again
+            Ok(0) => core::hint::spin_loop(),
+            Ok(_) => return Ok(ready(list)),
+            Err(Errno::INTR) => return Ok(Ready::default()),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+fn ready(list: &[PollFd<'_>]) -> Ready {
+    let mut ready = Ready::default();
+    for (i, fd) in list.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty()) {
+        let _ = fd;
+        ready.0[i / 64] |= 1 << (i % 64);
+    }
+    ready
+}
+
+fn timespec(d: Duration) -> Timespec {
+    Timespec { tv_sec: (d.0 / 1_000_000_000) as i64, tv_nsec: (d.0 % 1_000_000_000) as _ }
+}
+
+/// Asks the kernel to wake the calling thread when it asked to be, not up to 50 us later, as is usual to save power. No permission is needed.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn set_timer_slack() -> io::Result<()> {
+    Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_deadline_is_kept_and_never_early() {
+        let (quiet, _other) = std::io::pipe().unwrap();
+        let clock = Clock::start();
+        set_timer_slack().unwrap();
+        for spin in [0, 200_000, 50 * MS] {
+            for fds in [&[quiet.as_fd()][..], &[]] {
+                let deadline = Instant(clock.now().0 + 5 * MS);
+                let ready = wait(fds, Some(deadline), &clock, Duration(spin)).unwrap();
+                let now = clock.now();
+                assert!(ready.is_empty() && now >= deadline && now.0 < deadline.0 + 1000 * MS);
+            }
+        }
+        let past = wait(&[quiet.as_fd()], Some(Instant::ZERO), &clock, Duration::ZERO).unwrap();
+        assert!(past.is_empty());
+    }
+
+    #[test]
+    fn what_can_be_read_is_told_at_once_and_by_place() {
+        let clock = Clock::start();
+        let pipes: Vec<_> = (0..100).map(|_| std::io::pipe().unwrap()).collect();
+        let fds: Vec<_> = pipes.iter().map(|(reader, _)| reader.as_fd()).collect();
+        for i in [70, 3] {
+            (&pipes[i].1).write_all(b"x").unwrap();
+        }
+        let ready = wait(&fds, None, &clock, Duration::ZERO).unwrap();
+        let told: Vec<_> = (0..300).filter(|i| ready.has(*i)).collect();
+        assert_eq!(told, [3, 70]);
+        let ready = wait(&fds[3..5], Some(Instant(u64::MAX - 1)), &clock, Duration(MS)).unwrap();
+        assert!(ready.has(0) && !ready.has(1));
+        let many = vec![fds[0]; MAX_FDS + 1];
+        assert!(wait(&many, None, &clock, Duration::ZERO).is_err());
+        assert!(wait(&[], None, &clock, Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn a_writer_that_is_gone_is_ready_too() {
+        let clock = Clock::start();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(writer);
+        assert!(wait(&[reader.as_fd()], None, &clock, Duration::ZERO).unwrap().has(0));
+    }
+}
