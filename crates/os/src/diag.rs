@@ -1,0 +1,184 @@
+//! The TCP connections of a network namespace with their figures, of whatever program (`sock_diag`, linux/inet_diag.h).
+//!
+//! A netlink socket looks at the namespace it was made in, wherever the thread that uses it is: open it there ([`crate::namespace::in_network`]) and keep it.
+
+use crate::tcp::{State, TcpInfo};
+use bentpipe_base::Size;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with, sockopt,
+};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::time;
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 1;
+/// All of them (`NLM_F_ROOT | NLM_F_MATCH`).
+const NLM_F_DUMP: u16 = 0x300;
+/// Length of a netlink header, and of `struct inet_diag_msg`.
+const HEADER: usize = 16;
+const MESSAGE: usize = 72;
+/// Attributes: TCP_INFO and the congestion control's name.
+const ATTR_INFO: u16 = 2;
+const ATTR_CONGESTION: u16 = 4;
+/// Every state but LISTEN (10) and TIME-WAIT (6), which have no figures.
+const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
+/// The kernel answers at once; a socket that does not is broken.
+const PATIENCE: time::Duration = time::Duration::from_secs(2);
+/// Longest piece of an answer: the kernel fills at most 32 KiB at a time.
+const PIECE: usize = 1 << 16;
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Its own address and port.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub peer: SocketAddr,
+    /// State.
+    pub state: State,
+    /// Received and not read by the program.
+    pub unread: Size,
+    /// Written by the program and not acknowledged.
+    pub unacknowledged: Size,
+    /// The congestion control.
+    pub congestion: String,
+    /// Its figures; `None` while it is being opened by a peer.
+    pub info: Option<TcpInfo>,
+}
+
+/// Asks the kernel.
+#[derive(Debug)]
+pub struct Diag {
+    socket: OwnedFd,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl Diag {
+    /// For the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// On kernels without sock_diag.
+    pub fn open() -> io::Result<Self> {
+        let socket = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            Some(netlink::SOCK_DIAG),
+        )?;
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
+        Ok(Self { socket, sequence: 0, buffer: vec![0; PIECE] })
+    }
+
+    /// Every TCP connection, IPv4 and IPv6, in the kernel's order. Ends that wait for connections and those in TIME-WAIT are left out.
+    ///
+    /// # Errors
+    /// When the kernel refuses or does not answer.
+    pub fn connections(&mut self) -> io::Result<Vec<Connection>> {
+        let mut all = Vec::new();
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            self.dump(family as u8, &mut all)?;
+        }
+        Ok(all)
+    }
+
+    fn dump(&mut self, family: u8, all: &mut Vec<Connection>) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        send(&self.socket, &request(family, self.sequence), SendFlags::empty())?;
+        loop {
+            let (len, _) = rustix::io::retry_on_intr(|| {
+                recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty())
+            })?;
+            if pieces(&self.buffer[..len], self.sequence, all)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
+fn request(family: u8, sequence: u32) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + 56);
+    bytes.extend((HEADER as u32 + 56).to_ne_bytes());
+    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    bytes.extend(sequence.to_ne_bytes());
+    bytes.extend([0; 4]);
+    let wanted = 1 << (ATTR_INFO - 1) | 1 << (ATTR_CONGESTION - 1);
+    bytes.extend([family, libc::IPPROTO_TCP as u8, wanted, 0]);
+    bytes.extend(STATES.to_ne_bytes());
+    bytes.resize(HEADER + 56, 0); // any socket
+    bytes
+}
+
+/// Reads the messages of one datagram; true after the last one.
+fn pieces(mut bytes: &[u8], sequence: u32, all: &mut Vec<Connection>) -> io::Result<bool> {
+    while let Some(len) = word(bytes, 0).map(|l| l as usize) {
+        let Some(body) = bytes.get(HEADER..len) else { return Err(broken()) };
+        let kind = half(bytes, 4).unwrap_or(0);
+        if word(bytes, 8) == Some(sequence) {
+            match kind {
+                NLMSG_DONE => return Ok(true),
+                NLMSG_ERROR => {
+                    let code = word(body, 0).ok_or_else(broken)?.cast_signed();
+                    return Err(io::Error::from_raw_os_error(code.wrapping_neg()));
+                }
+                SOCK_DIAG_BY_FAMILY => all.extend(connection(body)),
+                _ => {}
+            }
+        }
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    Ok(false)
+}
+
+fn broken() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "sock_diag: an answer that ends in the middle")
+}
+
+/// One `struct inet_diag_msg` with its attributes.
+fn connection(body: &[u8]) -> Option<Connection> {
+    let mut rest = body.get(MESSAGE..)?;
+    let address = |at: usize| -> Option<IpAddr> {
+        Some(if body[0] == libc::AF_INET as u8 {
+            Ipv4Addr::from(<[u8; 4]>::try_from(body.get(at..at + 4)?).ok()?).into()
+        } else {
+            Ipv6Addr::from(<[u8; 16]>::try_from(body.get(at..at + 16)?).ok()?).into()
+        })
+    };
+    let port = |at: usize| Some(u16::from_be_bytes([*body.get(at)?, *body.get(at + 1)?]));
+    let mut found = Connection {
+        local: SocketAddr::new(address(8)?, port(4)?),
+        peer: SocketAddr::new(address(24)?, port(6)?),
+        state: State::of(body[1]),
+        unread: Size(u64::from(word(body, 56)?)),
+        unacknowledged: Size(u64::from(word(body, 60)?)),
+        congestion: String::new(),
+        info: None,
+    };
+    while let (Some(len), Some(kind)) = (half(rest, 0), half(rest, 2)) {
+        let Some(value) = rest.get(4..usize::from(len)) else { break };
+        match kind {
+            ATTR_INFO => found.info = TcpInfo::parse(value),
+            ATTR_CONGESTION => {
+                let name = value.split(|b| *b == 0).next().unwrap_or_default();
+                found.congestion = String::from_utf8_lossy(name).into_owned();
+            }
+            _ => {}
+        }
+        rest = rest.get(usize::from(len).next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    Some(found)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}

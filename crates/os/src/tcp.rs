@@ -1,0 +1,388 @@
+//! What the kernel knows about one of its TCP connections (TCP_INFO), and what it lets a program ask of it.
+//!
+//! `struct tcp_info` (linux/tcp.h) only ever grows at its end. An older kernel gives a shorter one: what it does not know is zero, and the
+//! few fields where zero would mislead are `None`.
+
+use bentpipe_base::{Duration, Rate, Size};
+use rustix::net::sockopt;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+
+/// Bytes asked for: all of today's structure and room for what will follow.
+const LONGEST: usize = 512;
+/// Bytes without which a `struct tcp_info` is of no use: up to `tcpi_total_retrans` (Linux 2.6).
+const SHORTEST: usize = 104;
+/// `tcpi_snd_ssthresh` of a connection that has seen no loss (`TCP_INFINITE_SSTHRESH`).
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+/// A path that can carry anything does not pace; a socket that was given this rate uses the congestion control's pace.
+const ANY_PACE: u64 = u64::MAX - 1;
+
+/// What may be asked of a socket, by the numbers of linux/tcp.h.
+mod option {
+    pub(super) const MAXSEG: i32 = 2;
+    pub(super) const WINDOW_CLAMP: i32 = 10;
+    pub(super) const INFO: i32 = 11;
+    pub(super) const RTO_MAX_MS: i32 = 44;
+    pub(super) const RTO_MIN_US: i32 = 45;
+    pub(super) const DELACK_MAX_US: i32 = 46;
+}
+
+/// State of a connection (net/tcp_states.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Data may flow.
+    Established,
+    /// Opening, on the side that asks or on the side that is asked.
+    Opening,
+    /// One side has closed.
+    Closing,
+    /// Over.
+    #[default]
+    Closed,
+    /// Waits for others to connect.
+    Listening,
+}
+
+impl State {
+    /// From the kernel's number.
+    pub const fn of(number: u8) -> Self {
+        match number {
+            1 => Self::Established,
+            2 | 3 | 12 => Self::Opening,
+            4 | 5 | 8 | 9 | 11 => Self::Closing,
+            10 => Self::Listening,
+            _ => Self::Closed,
+        }
+    }
+}
+
+/// What the sender is about (`tcpi_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Duplicates or reordering were seen.
+    Disorder,
+    /// The network said that it is congested (ECN).
+    Reduced,
+    /// Repairs losses that were found by acknowledgments.
+    Recovery,
+    /// Repairs losses after a timeout.
+    Loss,
+}
+
+/// TCP_INFO: figures of one end of a connection at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// State.
+    pub state: State,
+    /// What the sender is about.
+    pub phase: Phase,
+    /// Timeouts in a row, of the segment at hand.
+    pub backoff: u8,
+    /// Timestamps, SACK, window scale and ECN as negotiated, bit by bit (`TCPI_OPT_*`).
+    pub options: u8,
+    /// The peer's and our shift count.
+    pub scales: (u8, u8),
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Payload of the segments we send.
+    pub mss: Size,
+    /// Largest payload seen from the peer.
+    pub peer_mss: Size,
+    /// Segments in the network by our reckoning: sent, not acknowledged; `sacked`, `lost` and `resent` of them.
+    pub unacked: u32,
+    /// Of the unacknowledged, those that have arrived.
+    pub sacked: u32,
+    /// Of the unacknowledged, those taken for lost.
+    pub lost: u32,
+    /// Of the unacknowledged, those sent again.
+    pub resent: u32,
+    /// Smoothed round-trip time.
+    pub rtt: Duration,
+    /// Its mean deviation.
+    pub rtt_deviation: Duration,
+    /// Shortest round-trip time of the last minutes; zero before the first sample.
+    pub min_rtt: Duration,
+    /// Slow-start threshold in segments; `None` before the first loss.
+    pub ssthresh: Option<u32>,
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Segments sent again, in all.
+    pub retransmits: u32,
+    /// Rate at which the sender paces itself; `None` when it does not.
+    pub pacing: Option<Rate>,
+    /// Bytes acknowledged; the SYN of the opening side and the FIN count as one each.
+    pub bytes_acked: u64,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Bytes the application has written and that were not sent yet.
+    pub not_sent: Size,
+    /// Segments with data received.
+    pub data_in: u32,
+    /// Segments with data sent, retransmissions included.
+    pub data_out: u32,
+    /// Rate of delivery as last measured.
+    pub delivery: Option<Rate>,
+    /// Time with data to send or to be acknowledged.
+    pub busy: Duration,
+    /// Of that, held back by the peer's window.
+    pub window_limited: Duration,
+    /// Of that, held back by the send buffer.
+    pub buffer_limited: Duration,
+    /// The peer's window; zero on kernels before 5.4.
+    pub peer_window: Size,
+    /// Our window; zero on kernels before 6.2.
+    pub window: Size,
+    /// Segments that came out of order, where the kernel counts them (5.4).
+    pub out_of_order: u32,
+    /// Retransmission timeouts; `None` on kernels before 6.7.
+    pub timeouts: Option<u16>,
+}
+
+impl TcpInfo {
+    /// Reads what the kernel gave; `None` when it is too short to be one.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < SHORTEST {
+            return None;
+        }
+        let f = Fields(bytes);
+        let us = |at| Duration::from_micros(u64::from(f.u32(at)));
+        let long_us = |at| Duration::from_micros(f.u64(at));
+        let size = |at| Size(u64::from(f.u32(at)));
+        let ssthresh = f.u32(76);
+        let pacing = f.u64(104);
+        Some(Self {
+            state: State::of(f.u8(0)),
+            phase: match f.u8(1) {
+                1 => Phase::Disorder,
+                2 => Phase::Reduced,
+                3 => Phase::Recovery,
+                4 => Phase::Loss,
+                _ => Phase::Open,
+            },
+            backoff: f.u8(4),
+            options: f.u8(5),
+            scales: scales(f.u8(6)),
+            rto: us(8),
+            mss: size(16),
+            peer_mss: size(20),
+            unacked: f.u32(24),
+            sacked: f.u32(28),
+            lost: f.u32(32),
+            resent: f.u32(36),
+            rtt: us(68),
+            rtt_deviation: us(72),
+            // ~0 stands for "none yet"
+            min_rtt: if f.u32(148) == u32::MAX { Duration::ZERO } else { us(148) },
+            ssthresh: (ssthresh < INFINITE_SSTHRESH).then_some(ssthresh),
+            cwnd: f.u32(80),
+            retransmits: f.u32(100),
+            pacing: Rate::from_bps(pacing.saturating_mul(8)).filter(|_| pacing < u64::MAX / 8),
+            bytes_acked: f.u64(120),
+            bytes_received: f.u64(128),
+            not_sent: size(144),
+            data_in: f.u32(152),
+            data_out: f.u32(156),
+            delivery: Rate::from_bps(f.u64(160).saturating_mul(8)),
+            busy: long_us(168),
+            window_limited: long_us(176),
+            buffer_limited: long_us(184),
+            out_of_order: f.u32(224),
+            peer_window: size(228),
+            window: size(232),
+            timeouts: f.has(240, 2).then(|| f.u16(240)),
+        })
+    }
+
+    /// Bytes that were sent and are neither acknowledged nor known to have arrived or to be lost.
+    pub fn in_flight(&self) -> Size {
+        let segments =
+            self.unacked.saturating_add(self.resent).saturating_sub(self.sacked.saturating_add(self.lost));
+        Size(u64::from(segments) * self.mss.0)
+    }
+}
+
+/// Two shift counts share a byte; which half comes first is the compiler's choice, which follows the byte order.
+const fn scales(byte: u8) -> (u8, u8) {
+    let (low, high) = (byte & 15, byte >> 4);
+    if cfg!(target_endian = "little") { (low, high) } else { (high, low) }
+}
+
+/// Fields by their offset; zero beyond the end.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn has(&self, at: usize, len: usize) -> bool {
+        at + len <= self.0.len()
+    }
+    fn take<const N: usize>(&self, at: usize) -> [u8; N] {
+        self.0.get(at..at + N).and_then(|s| s.try_into().ok()).unwrap_or([0; N])
+    }
+    fn u8(&self, at: usize) -> u8 {
+        self.take::<1>(at)[0]
+    }
+    fn u16(&self, at: usize) -> u16 {
+        u16::from_ne_bytes(self.take(at))
+    }
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_ne_bytes(self.take(at))
+    }
+    fn u64(&self, at: usize) -> u64 {
+        u64::from_ne_bytes(self.take(at))
+    }
+}
+
+/// Figures of the connection behind `socket`.
+///
+/// # Errors
+/// When it is not a TCP socket, or a kernel without TCP_INFO.
+pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
+    let mut bytes = [0_u8; LONGEST];
+    let len = get(socket.as_fd(), option::INFO, &mut bytes)?;
+    let too_short = || io::Error::new(io::ErrorKind::Unsupported, "the kernel's TCP_INFO is too short");
+    TcpInfo::parse(&bytes[..len]).ok_or_else(too_short)
+}
+
+/// Bytes written that are not acknowledged yet (SIOCOUTQ); a FIN counts as one.
+///
+/// # Errors
+/// When it is not a TCP socket.
+pub fn unacknowledged(socket: impl AsFd) -> io::Result<Size> {
+    let mut bytes: libc::c_int = 0;
+    #[allow(unsafe_code, reason = "rustix has no SIOCOUTQ")]
+    // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int to the address, which is that of a live one.
+    let status = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if status < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Size(u64::try_from(bytes).unwrap_or(0)))
+}
+
+/// The congestion controls that may be named in this network namespace.
+///
+/// # Errors
+/// Without /proc.
+pub fn congestion_controls() -> io::Result<Vec<String>> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+    Ok(text.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Names the congestion control of a socket.
+///
+/// # Errors
+/// `NotFound` when the kernel has no such one; `PermissionDenied` when only root may use it.
+pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
+    Ok(sockopt::set_tcp_congestion(socket, name)?)
+}
+
+/// Limits the window that a socket announces. The kernel may lift the limit again when it learns about the size of packets
+/// (`tcp_measure_rcv_mss` in net/ipv4/tcp_input.c): look at [`window_clamp`] now and then.
+///
+/// # Errors
+/// When it is not a TCP socket.
+pub fn set_window_clamp(socket: impl AsFd, window: Size) -> io::Result<()> {
+    set(socket.as_fd(), option::WINDOW_CLAMP, int(window.0))
+}
+
+/// The limit on the window at present.
+///
+/// # Errors
+/// When it is not a TCP socket.
+pub fn window_clamp(socket: impl AsFd) -> io::Result<Size> {
+    let mut bytes = [0; 4];
+    get(socket.as_fd(), option::WINDOW_CLAMP, &mut bytes)?;
+    Ok(Size(u64::from(u32::from_ne_bytes(bytes))))
+}
+
+/// Sets the MSS that a socket announces and does not exceed. Before it connects or listens.
+///
+/// # Errors
+/// `InvalidInput` below 88 B or above 32767 B (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
+pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> io::Result<()> {
+    set(socket.as_fd(), option::MAXSEG, i32::from(bytes))
+}
+
+/// Sends small segments at once (no Nagle).
+///
+/// # Errors
+/// When it is not a TCP socket.
+pub fn set_no_delay(socket: impl AsFd, on: bool) -> io::Result<()> {
+    Ok(sockopt::set_tcp_nodelay(socket, on)?)
+}
+
+/// Least retransmission timeout: what it is above the smoothed round trip at least.
+///
+/// # Errors
+/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
+pub fn set_rto_min(socket: impl AsFd, least: Duration) -> io::Result<()> {
+    since_6_15(set(socket.as_fd(), option::RTO_MIN_US, int(least.0 / 1000)))
+}
+
+/// Largest retransmission timeout.
+///
+/// # Errors
+/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 s to 120 s.
+pub fn set_rto_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
+    since_6_15(set(socket.as_fd(), option::RTO_MAX_MS, int(most.0 / 1_000_000)))
+}
+
+/// Longest delay of an acknowledgment.
+///
+/// # Errors
+/// `Unsupported` on kernels before 6.15; `InvalidInput` outside 1 ms to 1 s.
+pub fn set_delayed_ack_max(socket: impl AsFd, most: Duration) -> io::Result<()> {
+    since_6_15(set(socket.as_fd(), option::DELACK_MAX_US, int(most.0 / 1000)))
+}
+
+/// Lets a congestion control that does not pace by itself send at the pace of its window, without a limit of its own (`SO_MAX_PACING_RATE`).
+///
+/// # Errors
+/// When the kernel does not know it.
+pub fn set_pacing(socket: impl AsFd) -> io::Result<()> {
+    let rate = ANY_PACE.to_ne_bytes();
+    set_bytes(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate)
+}
+
+fn since_6_15(result: io::Result<()>) -> io::Result<()> {
+    result.map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOPROTOOPT) => io::Error::new(io::ErrorKind::Unsupported, "needs Linux 6.15"),
+        _ => error,
+    })
+}
+
+fn int(value: u64) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}
+
+fn set(socket: BorrowedFd<'_>, name: i32, value: i32) -> io::Result<()> {
+    set_bytes(socket, libc::IPPROTO_TCP, name, &value.to_ne_bytes())
+}
+
+fn set_bytes(socket: BorrowedFd<'_>, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+    #[allow(unsafe_code, reason = "rustix does not have these options")]
+    // SAFETY: the kernel reads `value.len()` bytes from a live slice.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
+        )
+    };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Bytes that the kernel wrote.
+fn get(socket: BorrowedFd<'_>, name: i32, value: &mut [u8]) -> io::Result<usize> {
+    let mut len = value.len() as libc::socklen_t;
+    #[allow(unsafe_code, reason = "rustix does not have these options")]
+    // SAFETY: the kernel writes at most `len` bytes into a live slice of that length, and to `len` how many.
+    let status = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, value.as_mut_ptr().cast(), &raw mut len)
+    };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok((len as usize).min(value.len())) }
+}
