@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// All instruments of a run.
 #[derive(Debug)]
-pub(crate) struct Instruments(Vec<Instrument>);
+pub struct Instruments(Vec<Instrument>);
 
 #[derive(Debug)]
 struct Instrument {
@@ -47,7 +47,8 @@ struct Seen {
 }
 
 impl Instruments {
-    pub(crate) fn new(scenario: &Scenario, net: &mut Network) -> Self {
+    /// Before the run. Where the flows lie beyond the network's ports, bins have no goodput: not a number.
+    pub fn new(scenario: &Scenario, net: &mut Network) -> Self {
         let start = |spec: &InstrumentSpec| {
             let link = match spec.kind {
                 InstrumentKind::SideChannel { link, .. }
@@ -72,27 +73,28 @@ impl Instruments {
     }
 
     /// When one of them wants to look next.
-    pub(crate) fn next(&self) -> Instant {
+    pub fn next(&self) -> Instant {
         self.0.iter().map(|i| i.looks.min(i.ends)).min().unwrap_or(Instant::NEVER)
     }
 
     /// Lets those look whose time has come.
-    pub(crate) fn look(&mut self, net: &mut Network) {
+    pub fn look(&mut self, net: &mut Network) {
         let now = net.sim.now();
         for instrument in &mut self.0 {
+            // a live run may come a little late, and keeps to its grid all the same
             if instrument.looks <= now {
                 instrument.side_channel(net, now);
-                instrument.looks = now + SECOND;
+                instrument.looks = after(instrument.looks, SECOND, now);
             }
             if instrument.ends <= now {
                 instrument.row(net, now);
-                instrument.ends = now + instrument.spec.every;
+                instrument.ends = after(instrument.ends, instrument.spec.every, now);
             }
         }
     }
 
     /// Closes the last interval, if it has begun; returns what they saw.
-    pub(crate) fn finish(mut self, net: &mut Network) -> Vec<InstrumentReport> {
+    pub fn finish(mut self, net: &mut Network) -> Vec<InstrumentReport> {
         let now = net.sim.now();
         for instrument in &mut self.0 {
             instrument.side_channel(net, now);
@@ -102,6 +104,12 @@ impl Instruments {
         }
         self.0.into_iter().map(|i| i.report).collect()
     }
+}
+
+/// The first of the times `at`, `at + every`, ... that is not over at `now`.
+fn after(at: Instant, every: Duration, now: Instant) -> Instant {
+    let over = now.since(at).0 / every.0.max(1);
+    at + every * (over + 1)
 }
 
 const fn first_look(spec: &InstrumentSpec) -> Instant {
@@ -152,9 +160,12 @@ impl Instrument {
                 row.extend([packets, bytes, errors, dropped]);
             }
             InstrumentKind::Bins { flow, .. } => {
-                let delivered = flow::delivered_by(net, flow);
-                let goodput = (delivered - self.delivered) as f64 / seconds;
-                self.delivered = delivered;
+                let goodput = if flow < net.flows.len() {
+                    let delivered = flow::delivered_by(net, flow);
+                    (delivered - core::mem::replace(&mut self.delivered, delivered)) as f64 / seconds
+                } else {
+                    f64::NAN
+                };
                 let [packets, _, errors, _] = self.counted(net);
                 let share = if packets > 0.0 { errors / packets } else { f64::NAN };
                 row.extend([goodput, packets, errors, share]);

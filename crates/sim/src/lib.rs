@@ -4,22 +4,25 @@ mod app_report;
 pub mod build;
 mod flow;
 mod flow_report;
-mod instrument;
+pub mod instrument;
+mod live_report;
 pub mod metric;
 pub mod observe;
 pub mod record;
 mod recorder;
 pub mod report;
+mod resample;
 pub mod routes;
 pub mod run;
 mod text;
 pub mod world;
 
+pub use instrument::Instruments;
 pub use metric::Metric;
-pub use observe::Observe;
+pub use observe::{Observe, Sampler};
 pub use record::Record;
 pub use report::Report;
-pub use run::{SharedSink, run, run_recorded};
+pub use run::{SharedSink, link_reports, run, run_recorded};
 pub use world::Simulation;
 
 /// Version of what the simulator computes. A change of results that [`FINGERPRINTS`] do not show raises it.

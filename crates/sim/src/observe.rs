@@ -5,7 +5,7 @@
 
 use crate::build::Network;
 use crate::flow;
-use crate::record::{Column, FLOW_COLUMNS, LINK_COLUMNS, Record, Series};
+use crate::record::{Column, FLOW_COLUMNS, LINK_COLUMNS, MOST_INTERVALS, PACKETS, Record, Series};
 use crate::recorder::{Followed, Recorder};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::LinkStats;
@@ -13,13 +13,8 @@ use bentpipe_scenario::{App, Scenario};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Most intervals of a record; between half of it and all of it are there at the end of a long run.
-const MOST_INTERVALS: usize = 2048;
 /// Most flows, and most directions of links, with series.
 const MOST_SERIES: usize = 256;
-
-/// Key of a column that is only counted with.
-const PACKETS: &str = "packets";
 
 /// What to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,28 +33,9 @@ impl Default for Observe {
     }
 }
 
-/// How values of two intervals become one.
-#[derive(Clone, Copy)]
-enum Merge {
-    Mean,
-    Sum,
-    Last,
-    Most,
-}
-
-/// The rule of a column.
-fn merge_of(key: &str) -> Merge {
-    match key {
-        "cwnd_bytes" | "ssthresh_bytes" | "in_flight_bytes" | "receive_window_bytes" => Merge::Last,
-        "retransmits" | "timeouts" | "dropped_at_queue" | "lost" | PACKETS => Merge::Sum,
-        "queue_peak_packets" => Merge::Most,
-        _ => Merge::Mean,
-    }
-}
-
-/// Takes samples of a running network.
+/// Takes samples of a running network; of its flows only where these are in it, and not beyond its ports.
 #[derive(Debug)]
-pub(crate) struct Sampler {
+pub struct Sampler {
     record: Record,
     next: Instant,
     last: Instant,
@@ -79,17 +55,15 @@ struct FlowBefore {
 }
 
 impl Sampler {
-    pub(crate) fn new(scenario: &Scenario, net: &Network, observe: &Observe) -> Self {
+    /// Before the run.
+    pub fn new(scenario: &Scenario, net: &Network, observe: &Observe) -> Self {
         // none at all would never pass
         let every = observe.every.max(Duration(1));
         let followed = followed(scenario, net, observe.sequences);
-        let series = |names: &mut dyn Iterator<Item = String>, keys: &[&'static str]| {
-            let column = |key: &&'static str| Column { key, values: Vec::new() };
-            let one = |name| Series { name, columns: keys.iter().map(column).collect() };
-            names.take(MOST_SERIES).map(one).collect::<Vec<_>>()
-        };
-        let flows = series(&mut scenario.flows.iter().map(|f| f.name.clone()), &FLOW_COLUMNS);
-        let links = series(&mut net.links.iter().map(|(name, _)| name.clone()), &LINK_COLUMNS);
+        let flows = scenario.flows.iter().take(net.flows.len().min(MOST_SERIES));
+        let flows: Vec<Series> = flows.map(|f| Series::new(&*f.name, &FLOW_COLUMNS)).collect();
+        let links = net.links.iter().take(MOST_SERIES);
+        let links: Vec<Series> = links.map(|(name, _)| Series::new(&**name, &LINK_COLUMNS)).collect();
         Self {
             next: Instant::ZERO + every,
             last: Instant::ZERO,
@@ -107,12 +81,12 @@ impl Sampler {
     }
 
     /// When the next sample is due.
-    pub(crate) const fn next(&self) -> Instant {
+    pub const fn next(&self) -> Instant {
         self.next
     }
 
     /// Takes a sample at the present time of the network.
-    pub(crate) fn sample(&mut self, net: &mut Network) {
+    pub fn sample(&mut self, net: &mut Network) {
         let now = net.sim.now();
         self.row(net, now);
         if self.record.time_s.len() >= MOST_INTERVALS {
@@ -128,18 +102,18 @@ impl Sampler {
         }
         for i in 0..self.flows.len() {
             let row = self.flow_row(net, i, length);
-            push(&mut self.record.flows[i], &row);
+            self.record.flows[i].push(&row);
         }
         for i in 0..self.links.len() {
             let row = self.link_row(net, i, length);
-            push(&mut self.record.links[i], &row);
+            self.record.links[i].push(&row);
         }
         self.record.time_s.push(now.as_secs_f64());
         self.last = now;
     }
 
     /// The record, after a last row: that one may be shorter, and is not put together with another.
-    pub(crate) fn finish(mut self, net: &mut Network) -> Record {
+    pub fn finish(mut self, net: &mut Network) -> Record {
         let now = net.sim.now();
         self.row(net, now);
         for (link, packets) in self.record.links.iter_mut().zip(&self.packets) {
@@ -202,14 +176,8 @@ impl Sampler {
 
     /// Puts two and two intervals together.
     fn halve(&mut self) {
-        let record = &mut self.record;
-        record.every = record.every * 2;
-        record.time_s = record.time_s.chunks(2).map(|pair| pair[pair.len() - 1]).collect();
-        let series = record.flows.iter_mut().chain(&mut record.links).flat_map(|s| &mut s.columns);
-        for column in series.chain(&mut self.packets) {
-            let rule = merge_of(column.key);
-            column.values = column.values.chunks(2).map(|pair| merged(rule, pair)).collect();
-        }
+        self.record.halve();
+        self.packets.iter_mut().for_each(Column::halve);
     }
 }
 
@@ -223,24 +191,6 @@ fn share_of(link: &mut Series, packets: &[f64]) {
     }
 }
 
-fn push(series: &mut Series, row: &[f64]) {
-    for (column, value) in series.columns.iter_mut().zip(row) {
-        column.values.push(*value);
-    }
-}
-
-fn merged(rule: Merge, values: &[f64]) -> f64 {
-    let mut known = values.iter().copied().filter(|v| !v.is_nan());
-    let n = known.clone().count();
-    match rule {
-        _ if n == 0 => f64::NAN,
-        Merge::Mean => known.sum::<f64>() / n as f64,
-        Merge::Sum => known.sum(),
-        Merge::Last => known.next_back().unwrap_or(f64::NAN),
-        Merge::Most => known.fold(f64::NEG_INFINITY, f64::max),
-    }
-}
-
 /// The first TCP flows, with the links at their senders' hosts.
 fn followed(scenario: &Scenario, net: &Network, most: usize) -> Vec<Followed> {
     let tcp = |i: &usize| !matches!(scenario.flows[*i].app, App::Udp { .. });
@@ -249,7 +199,7 @@ fn followed(scenario: &Scenario, net: &Network, most: usize) -> Vec<Followed> {
         let (forward, backward) = (net.links[2 * at].1, net.links[2 * at + 1].1);
         Some(if scenario.links[at].a == host { (forward, backward) } else { (backward, forward) })
     };
-    (0..scenario.flows.len())
+    (0..net.flows.len())
         .filter(tcp)
         .take(most)
         .filter_map(|i| {

@@ -4,6 +4,11 @@
 
 use bentpipe_base::Duration;
 
+/// Most intervals of a record; between half of it and all of it are there at the end of a long run.
+pub const MOST_INTERVALS: usize = 2048;
+/// Key of a column that is only counted with.
+pub(crate) const PACKETS: &str = "packets";
+
 /// Series of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
@@ -79,7 +84,69 @@ pub const LINK_COLUMNS: [&str; 10] = [
     "lost",
 ];
 
+/// How values of two intervals become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    Mean,
+    Sum,
+    Last,
+    Most,
+}
+
+/// The rule of a column.
+pub(crate) fn merge_of(key: &str) -> Merge {
+    match key {
+        "cwnd_bytes" | "ssthresh_bytes" | "in_flight_bytes" | "receive_window_bytes" => Merge::Last,
+        "retransmits" | "timeouts" | "dropped_at_queue" | "lost" | PACKETS => Merge::Sum,
+        "queue_peak_packets" => Merge::Most,
+        _ => Merge::Mean,
+    }
+}
+
+fn merged(rule: Merge, values: &[f64]) -> f64 {
+    let mut known = values.iter().copied().filter(|v| !v.is_nan());
+    let n = known.clone().count();
+    match rule {
+        _ if n == 0 => f64::NAN,
+        Merge::Mean => known.sum::<f64>() / n as f64,
+        Merge::Sum => known.sum(),
+        Merge::Last => known.next_back().unwrap_or(f64::NAN),
+        Merge::Most => known.fold(f64::NEG_INFINITY, f64::max),
+    }
+}
+
+impl Record {
+    /// Puts two and two intervals together.
+    pub fn halve(&mut self) {
+        self.every = self.every * 2;
+        self.time_s = self.time_s.chunks(2).map(|pair| pair[pair.len() - 1]).collect();
+        let series = self.flows.iter_mut().chain(&mut self.links);
+        series.flat_map(|s| &mut s.columns).for_each(Column::halve);
+    }
+}
+
+impl Column {
+    /// Puts two and two values together, as their key asks.
+    pub(crate) fn halve(&mut self) {
+        let rule = merge_of(self.key);
+        self.values = self.values.chunks(2).map(|pair| merged(rule, pair)).collect();
+    }
+}
+
 impl Series {
+    /// A series without values.
+    pub fn new(name: impl Into<String>, keys: &[&'static str]) -> Self {
+        let column = |key: &&'static str| Column { key, values: Vec::new() };
+        Self { name: name.into(), columns: keys.iter().map(column).collect() }
+    }
+
+    /// Adds a value to each column.
+    pub fn push(&mut self, row: &[f64]) {
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.values.push(*value);
+        }
+    }
+
     /// The column called `key`.
     pub fn column(&self, key: &str) -> Option<&[f64]> {
         self.columns.iter().find(|c| c.key == key).map(|c| c.values.as_slice())

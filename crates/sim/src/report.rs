@@ -1,7 +1,10 @@
-//! What a run found out: one value, printed as text or as JSON. Nothing in it depends on the machine or the wall clock.
+//! What a run found out: one value, printed as text or as JSON. Of a simulated run nothing in it depends on the machine or the wall clock.
 
+use crate::app_report::transfers;
 pub use crate::app_report::{DelayReport, RequestsReport, TelnetReport, TransferReport, UdpReport};
-use bentpipe_scenario::{InstrumentKind, InstrumentSpec};
+pub use crate::live_report::{LatenessReport, LiveReport, PortDropsReport};
+use bentpipe_base::Duration;
+use bentpipe_scenario::{InstrumentKind, InstrumentSpec, ParamValue, Scenario};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -32,6 +35,9 @@ pub struct Report {
     /// What the scenario's instruments saw; absent without instruments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instruments: Vec<InstrumentReport>,
+    /// Of a live run; absent from simulated ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveReport>,
 }
 
 /// What one instrument saw: a row for each interval.
@@ -213,8 +219,44 @@ pub struct QueueReport {
 }
 
 impl Report {
+    /// Puts a report together; sums and transfers follow from its flows, which are in the scenario's order where they are the scenario's.
+    pub fn assemble(
+        scenario: &Scenario,
+        ran: Duration,
+        flows: Vec<FlowReport>,
+        links: Vec<LinkReport>,
+        instruments: Vec<InstrumentReport>,
+    ) -> Self {
+        let sum: f64 = flows.iter().map(|f| f.goodput_bps).sum();
+        let squares: f64 = flows.iter().map(|f| f.goodput_bps * f.goodput_bps).sum();
+        let jain = (squares > 0.0).then(|| sum * sum / (flows.len() as f64 * squares));
+        Self {
+            schema: 1,
+            scenario: scenario.title.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            seed: scenario.seed,
+            simulated_s: ran.as_secs_f64(),
+            parameters: scenario.parameters.iter().map(|(k, v)| (k.clone(), json(v))).collect(),
+            total: Total { goodput_bps: sum, jain },
+            transfers: transfers(scenario, &flows),
+            flows,
+            links,
+            instruments,
+            live: None,
+        }
+    }
+
     /// The report as one JSON object, pretty-printed.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+fn json(value: &ParamValue) -> Value {
+    match value {
+        ParamValue::Text(t) => Value::from(t.as_str()),
+        ParamValue::Number(n) => Value::from(*n),
+        ParamValue::Integer(n) => Value::from(*n),
+        ParamValue::Switch(b) => Value::from(*b),
     }
 }

@@ -1,16 +1,15 @@
 //! Runs a scenario: pure, same value in, same bytes out.
 
-use crate::app_report::transfers;
 use crate::build::{Network, build};
 use crate::flow::{delivered, ends_itself, finished};
 use crate::flow_report::flow_report;
 use crate::instrument::Instruments;
 use crate::observe::{Observe, Sampler};
 use crate::record::Record;
-use crate::report::{InstrumentReport, LinkReport, QueueReport, Report, Total};
+use crate::report::{InstrumentReport, LinkReport, QueueReport, Report};
 use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Duration, Instant, NodeId};
-use bentpipe_scenario::{ParamValue, Scenario, Stop};
+use bentpipe_scenario::{Scenario, Stop};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -159,43 +158,18 @@ fn report(
     interval: Duration,
     instruments: Vec<InstrumentReport>,
 ) -> Report {
-    let goodputs: Vec<f64> = delivered.iter().map(|d| per_second(*d, interval)).collect();
-    let sum: f64 = goodputs.iter().sum();
-    let squares: f64 = goodputs.iter().map(|g| g * g).sum();
-    let jain = (squares > 0.0).then(|| sum * sum / (goodputs.len() as f64 * squares));
-    let flows: Vec<_> =
-        (0..scenario.flows.len()).map(|i| flow_report(scenario, net, i, goodputs[i])).collect();
-    let transfers = transfers(scenario, &flows);
-    let links = link_reports(net);
-    Report {
-        schema: 1,
-        scenario: scenario.title.clone(),
-        version: env!("CARGO_PKG_VERSION"),
-        seed: scenario.seed,
-        simulated_s: net.sim.now().as_secs_f64(),
-        parameters: scenario.parameters.iter().map(|(k, v)| (k.clone(), json(v))).collect(),
-        total: Total { goodput_bps: sum, jain },
-        flows,
-        transfers,
-        links,
-        instruments,
-    }
+    let goodput = |i: usize| per_second(delivered[i], interval);
+    let flows = (0..scenario.flows.len()).map(|i| flow_report(scenario, net, i, goodput(i))).collect();
+    let ran = net.sim.now().since(Instant::ZERO);
+    Report::assemble(scenario, ran, flows, link_reports(net), instruments)
 }
 
 fn per_second(bytes: u64, interval: Duration) -> f64 {
     if interval.is_zero() { 0.0 } else { bytes as f64 * 8.0 / interval.as_secs_f64() }
 }
 
-fn json(value: &ParamValue) -> Value {
-    match value {
-        ParamValue::Text(t) => Value::from(t.as_str()),
-        ParamValue::Number(n) => Value::from(*n),
-        ParamValue::Integer(n) => Value::from(*n),
-        ParamValue::Switch(b) => Value::from(*b),
-    }
-}
-
-fn link_reports(net: &mut Network) -> Vec<LinkReport> {
+/// What the links of a network have done up to now.
+pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
     let run = net.sim.now().since(Instant::ZERO);
     let links = net.links.clone();
     let mut reports = Vec::with_capacity(links.len());

@@ -1,6 +1,6 @@
 //! The report in words: what each flow got of what the path could carry, and what limited it.
 
-use crate::report::{FlowReport, LimitedBy, LinkReport, Quantiles, Report, TransferReport};
+use crate::report::{FlowReport, LimitedBy, LinkReport, LiveReport, Quantiles, Report, TransferReport};
 use core::fmt::Write as _;
 
 /// Up to this many flows each get lines of their own; more are summed up by scheme and cause.
@@ -15,6 +15,9 @@ impl Report {
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{}", self.scenario);
+        if let Some(mark) = self.live.as_ref().and_then(LiveReport::mark) {
+            let _ = writeln!(out, "{mark}\n");
+        }
         let flows = self.flows.len();
         let total = rate(self.total.goodput_bps);
         let plural = if flows == 1 { "flow" } else { "flows" };
@@ -34,6 +37,9 @@ impl Report {
             let _ = writeln!(out, "{}", transfer_in_words(transfer));
         }
         links(&mut out, &self.links);
+        for line in self.live.iter().flat_map(LiveReport::lines) {
+            let _ = writeln!(out, "{line}");
+        }
         out
     }
 }

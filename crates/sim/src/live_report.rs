@@ -1,0 +1,122 @@
+//! What only a live run has to say: whether this machine kept up, and what its kernel could not do as the scenario asks.
+
+use core::fmt::Write as _;
+use serde::Serialize;
+
+/// The part of a report that a simulated run does not have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LiveReport {
+    /// Release of the kernel that took part.
+    pub kernel: String,
+    /// Priority of the thread that moves packets, and why it is not a higher one.
+    pub priority: String,
+    /// Packets that left the links.
+    pub packets: u64,
+    /// How long after the link was done with them.
+    pub lateness_us: LatenessReport,
+    /// Packets that left more than 1 ms late.
+    pub late_packets: u64,
+    /// Packets that were lost beside the links.
+    pub port_drops: PortDropsReport,
+    /// The figures of this run can be trusted.
+    pub trusted: bool,
+    /// Why they cannot.
+    pub doubts: Vec<String>,
+    /// What the kernel could not do as the scenario asks.
+    pub differs: Vec<String>,
+    /// Packets that captures lack, as the disk was too slow for them.
+    pub captures_lack: u64,
+}
+
+/// Microseconds; null without packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LatenessReport {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+/// Packets that the links never had, or that got lost behind them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PortDropsReport {
+    /// Came in faster than they could be read.
+    pub receive: u64,
+    /// The kernel did not take them.
+    pub send: u64,
+    /// Frames that are not IP.
+    pub not_ip: u64,
+}
+
+impl LiveReport {
+    /// What stands at the top when the figures cannot be trusted.
+    pub fn mark(&self) -> Option<String> {
+        if self.trusted {
+            return None;
+        }
+        let mut doubts = self.doubts.join("; ");
+        if doubts.is_empty() {
+            doubts.push_str("no reason was given");
+        }
+        Some(format!("This machine was too slow: {doubts}. Do not rely on the figures of this run."))
+    }
+
+    /// How the run went, in a line; then a line for each thing that was not as the scenario asks.
+    pub fn lines(&self) -> Vec<String> {
+        let mut first = format!("live on Linux {}, {}: ", self.kernel, self.priority);
+        let late = &self.lateness_us;
+        let _ = match (late.p50, late.p99, late.max) {
+            (Some(p50), Some(p99), Some(max)) => {
+                let noun = if self.packets == 1 { "packet" } else { "packets" };
+                let [p50, p99, max] = [p50, p99, max].map(time);
+                write!(first, "{} {noun} left {p50} late (median), {p99} (99 %), {max} at most", self.packets)
+            }
+            _ => write!(first, "no packet crossed a link"),
+        };
+        let mut lines = vec![first];
+        if self.captures_lack > 0 {
+            let lack = self.captures_lack;
+            lines.push(format!("captures lack {lack} packets: the disk was too slow for them"));
+        }
+        lines.extend(self.differs.iter().map(|d| format!("differs from the scenario: {d}")));
+        lines
+    }
+}
+
+/// "25 us", "3.2 ms".
+fn time(us: f64) -> String {
+    if us < 999.5 { format!("{us:.0} us") } else { format!("{:.1} ms", us / 1e3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_was_too_slow_is_marked_and_one_that_was_not_is_a_line() {
+        let mut live = LiveReport {
+            kernel: "6.18.0".into(),
+            priority: "real-time priority 10".into(),
+            packets: 1000,
+            lateness_us: LatenessReport { p50: Some(25.2), p99: Some(181.0), max: Some(3240.0) },
+            trusted: true,
+            ..LiveReport::default()
+        };
+        assert_eq!(live.mark(), None);
+        assert_eq!(
+            live.lines(),
+            [
+                "live on Linux 6.18.0, real-time priority 10: 1000 packets left 25 us late (median), 181 us (99 %), 3.2 ms at most"
+            ]
+        );
+        live.trusted = false;
+        live.doubts = vec!["3.2 % of the packets left more than 1 ms late".into(), "7 were lost".into()];
+        let mark = "This machine was too slow: 3.2 % of the packets left more than 1 ms late; 7 were lost. Do not rely on the figures of this run.";
+        assert_eq!(live.mark().as_deref(), Some(mark));
+        live.differs = vec!["pacing of 1 Mbit/s".into()];
+        live.captures_lack = 5;
+        assert_eq!(live.lines().len(), 3);
+    }
+}
