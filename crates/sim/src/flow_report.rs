@@ -31,7 +31,7 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         requests: app_report::requests(&net.sim, &ends),
         telnet: app_report::telnet(&net.sim, &ends),
         udp: app_report::udp(&net.sim, &ends),
-        context: context(spec, ends.path_bps),
+        context: FlowContext::of(spec, ends.path_bps),
     };
     if let ReceiveBuffer::Auto { max, .. } = spec.receiver.receive_buffer
         && let Some(grown) = flow::receiver(net, &ends, |c| c.receiver().window.buffer())
@@ -53,21 +53,25 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
 }
 
 impl Quantiles {
-    pub(crate) fn of(times: &Histogram) -> Self {
+    /// Of the times in a histogram.
+    pub fn of(times: &Histogram) -> Self {
         let ms = |d: Option<Duration>| d.map(Duration::as_millis_f64);
         Self { min: ms(times.min()), p50: ms(times.quantile(0.5)), p99: ms(times.quantile(0.99)) }
     }
 }
 
-fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
-    FlowContext {
-        path_bps,
-        receive_window: match spec.receiver.receive_buffer {
-            ReceiveBuffer::Fixed(size) => size.to_string(),
-            ReceiveBuffer::Auto { max, .. } => format!("up to {max}"),
-        },
-        slow_reader: spec.reader != Reader::Eager,
-        send_buffer: spec.sender.send_buffer.map_or_else(String::new, |s| s.to_string()),
+impl FlowContext {
+    /// Of a flow on a path that carries `path_bps` bit/s.
+    pub fn of(spec: &FlowSpec, path_bps: u64) -> Self {
+        Self {
+            path_bps,
+            receive_window: match spec.receiver.receive_buffer {
+                ReceiveBuffer::Fixed(size) => size.to_string(),
+                ReceiveBuffer::Auto { max, .. } => format!("up to {max}"),
+            },
+            slow_reader: spec.reader != Reader::Eager,
+            send_buffer: spec.sender.send_buffer.map_or_else(String::new, |s| s.to_string()),
+        }
     }
 }
 

@@ -1,13 +1,12 @@
 //! Applications of a scenario as those of hosts.
 
-use crate::world::Simulation;
-use bentpipe_base::Purpose;
+use bentpipe_base::{Purpose, World};
 use bentpipe_nodes::{Answerer, Asker, Paced, Pattern, Reader, Typist, Writer};
 use bentpipe_scenario as spec;
 
 /// What the opening and the accepting end write. What is random comes from a stream of the flow's own.
-pub(super) fn writers(sim: &mut Simulation, flow: &spec::FlowSpec) -> (Writer, Writer) {
-    let mut rng = || sim.world.open_rng(&flow.name, Purpose::Application);
+pub fn writers(world: &mut World, flow: &spec::FlowSpec) -> (Writer, Writer) {
+    let mut rng = || world.open_rng(&flow.name, Purpose::Application);
     let writer = match flow.app {
         spec::App::Bulk | spec::App::Udp { .. } => Writer::Bulk,
         spec::App::Transfer(size) => Writer::Transfer(size.0),
@@ -21,7 +20,8 @@ pub(super) fn writers(sim: &mut Simulation, flow: &spec::FlowSpec) -> (Writer, W
     (writer, Writer::Silent)
 }
 
-pub(super) const fn reader(reader: &spec::Reader) -> Reader {
+/// How the receiving application of a scenario reads.
+pub const fn reader(reader: &spec::Reader) -> Reader {
     match *reader {
         spec::Reader::Eager => Reader::Eager,
         spec::Reader::Slow(rate) => Reader::Slow { rate, read: 0, since: None },
@@ -30,7 +30,8 @@ pub(super) const fn reader(reader: &spec::Reader) -> Reader {
     }
 }
 
-pub(super) const fn pattern(pattern: spec::Pattern) -> Pattern {
+/// When datagrams of a scenario are sent.
+pub const fn pattern(pattern: spec::Pattern) -> Pattern {
     match pattern {
         spec::Pattern::Constant(rate) => Pattern::Constant(rate),
         spec::Pattern::Poisson(rate) => Pattern::Poisson(rate),

@@ -74,7 +74,7 @@ fn add_connection(
     let sending = (configs.share(&flow.sender), Reader::Eager);
     let receiving = (configs.share(&flow.receiver), apps::reader(&flow.reader));
     let (opening, accepting) = if answers(flow) { (receiving, sending) } else { (sending, receiving) };
-    let (writer, answerer) = apps::writers(sim, flow);
+    let (writer, answerer) = apps::writers(&mut sim.world, flow);
     if let Some((host, _)) = sim.host(accepts.0) {
         host.listen(accepts.2, Listener { config: accepting.0, writer: answerer, reader: accepting.1 });
     }

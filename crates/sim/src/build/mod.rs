@@ -1,6 +1,6 @@
 //! Values -> nodes: builds the network that a scenario describes.
 
-mod apps;
+pub mod apps;
 mod flows;
 mod links;
 
@@ -48,6 +48,8 @@ pub struct Network {
     pub flows: Vec<FlowEnds>,
     /// Link nodes with their names, forward and backward of each link in turn.
     pub links: Vec<(String, NodeId)>,
+    /// Of each node of the scenario: its port, where something else lies in place of a host.
+    pub ports: Vec<Option<NodeId>>,
 }
 
 /// Builds the network of `scenario`.
@@ -55,10 +57,27 @@ pub fn build(scenario: &spec::Scenario) -> Network {
     let mut sim = Simulation::new(scenario.seed);
     let nodes = add_nodes(&mut sim, scenario);
     let (links, ports) = links::add(&mut sim, scenario, &nodes);
-    let table = RouteTable::new(scenario, &ports);
-    set_routes(&mut sim, scenario, &nodes, &table);
+    let ends: Vec<usize> = scenario.flows.iter().flat_map(|f| [f.from, f.to]).collect();
+    let table = RouteTable::new(scenario, &ports, &ends);
+    set_routes(&mut sim, scenario, &nodes, &table, &ends);
     let flows = flows::add(&mut sim, scenario, &nodes, &table);
-    Network { sim, flows, links }
+    Network { sim, flows, links, ports: vec![None; nodes.len()] }
+}
+
+/// Builds the links and routers of `scenario` with a port in place of each host, and no flows: a driver brings the packets. Packets go to
+/// `Addr(i)`, the host's place among the nodes.
+pub fn build_open(scenario: &spec::Scenario) -> Network {
+    let mut sim = Simulation::new(scenario.seed);
+    let is_host = |node: &spec::NodeSpec| node.kind == spec::NodeKind::Host;
+    let nodes: Vec<NodeId> = (scenario.nodes.iter())
+        .map(|node| if is_host(node) { sim.add_port() } else { sim.add_router(Router::default()) })
+        .collect();
+    let (links, hops) = links::add(&mut sim, scenario, &nodes);
+    let hosts: Vec<usize> = (0..nodes.len()).filter(|&i| is_host(&scenario.nodes[i])).collect();
+    let table = RouteTable::new(scenario, &hops, &hosts);
+    set_routes(&mut sim, scenario, &nodes, &table, &hosts);
+    let ports = scenario.nodes.iter().zip(&nodes).map(|(spec, id)| is_host(spec).then_some(*id)).collect();
+    Network { sim, flows: Vec::new(), links, ports }
 }
 
 fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
@@ -75,12 +94,18 @@ fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
         .collect()
 }
 
-fn set_routes(sim: &mut Simulation, scenario: &spec::Scenario, nodes: &[NodeId], table: &RouteTable<'_>) {
+fn set_routes(
+    sim: &mut Simulation,
+    scenario: &spec::Scenario,
+    nodes: &[NodeId],
+    table: &RouteTable<'_>,
+    ends: &[usize],
+) {
     for (i, node) in scenario.nodes.iter().enumerate() {
         let Some(router) = sim.router(nodes[i]).filter(|_| node.kind == spec::NodeKind::Router) else {
             continue;
         };
-        for host in scenario.flows.iter().flat_map(|f| [f.from, f.to]) {
+        for &host in ends {
             if let Some(hop) = table.next(i, host) {
                 router.route(Addr(host as u32), hop.port);
             }
