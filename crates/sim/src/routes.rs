@@ -32,18 +32,16 @@ pub struct RouteTable<'a> {
 }
 
 impl<'a> RouteTable<'a> {
-    /// Computes the routes that the flows of `scenario` need; `ports` are the ports of each node.
-    pub fn new(scenario: &spec::Scenario, ports: &'a [Vec<Hop>]) -> Self {
+    /// Computes the routes to the hosts `ends`; `ports` are the ports of each node.
+    pub fn new(scenario: &spec::Scenario, ports: &'a [Vec<Hop>], ends: &[usize]) -> Self {
         let over = ports.iter().enumerate().flat_map(|(n, hops)| hops.iter().map(move |h| ((n, h.link), *h)));
         let mut table =
             Self { ports, over: over.collect(), towards: BTreeMap::new(), explicit: BTreeMap::new() };
-        for flow in &scenario.flows {
-            for host in [flow.from, flow.to] {
-                if let Some(hop) = ports[host].first() {
-                    let gate = hop.to;
-                    let Self { over, towards, .. } = &mut table;
-                    towards.entry(gate).or_insert_with(|| fewest_hops(scenario, ports, over, gate));
-                }
+        for &host in ends {
+            if let Some(hop) = ports[host].first() {
+                let gate = hop.to;
+                let Self { over, towards, .. } = &mut table;
+                towards.entry(gate).or_insert_with(|| fewest_hops(scenario, ports, over, gate));
             }
         }
         for (node, spec) in scenario.nodes.iter().enumerate() {
