@@ -1,0 +1,174 @@
+//! Reads what tcpdump wrote with `--time-stamp-precision=nano`: the kernel's times of real packets.
+
+use crate::Outcome;
+use std::fs;
+use std::path::Path;
+
+/// Magic number of a file with times in nanoseconds, written on a machine of our byte order.
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+/// Before each packet: seconds, nanoseconds, bytes kept, bytes there were.
+const RECORD: usize = 16;
+/// Of the file itself.
+const HEAD: usize = 24;
+/// Before an IP packet.
+const ETHERNET: usize = 14;
+
+/// A packet that went by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When, in nanoseconds since 1970.
+    pub at_ns: u64,
+    /// Its length as IP counts it.
+    pub ip_len: usize,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An echo request: identifier and number.
+    Ask(u16, u16),
+    /// An echo reply.
+    Answer(u16, u16),
+    /// A datagram to this port.
+    Udp(u16),
+    /// Something else.
+    Other,
+}
+
+/// All packets of a file.
+///
+/// # Errors
+/// When it cannot be read or is not such a file.
+pub fn read(path: &Path) -> Outcome<Vec<Seen>> {
+    let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    parse(&bytes).ok_or_else(|| format!("{}: not a capture with nanoseconds", path.display()))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn parse(bytes: &[u8]) -> Option<Vec<Seen>> {
+    if word(bytes, 0)? != NANOSECONDS {
+        return None;
+    }
+    let mut seen = Vec::new();
+    let mut at = HEAD;
+    // the last record may be cut off when tcpdump was ended
+    while let (Some(seconds), Some(ns), Some(kept)) =
+        (word(bytes, at), word(bytes, at + 4), word(bytes, at + 8))
+    {
+        let Some(frame) = bytes.get(at + RECORD..at + RECORD + kept as usize) else { break };
+        let at_ns = u64::from(seconds) * 1_000_000_000 + u64::from(ns);
+        seen.extend(frame.get(ETHERNET..).and_then(packet).map(|(ip_len, kind)| Seen {
+            at_ns,
+            ip_len,
+            kind,
+        }));
+        at += RECORD + kept as usize;
+    }
+    Some(seen)
+}
+
+fn packet(ip: &[u8]) -> Option<(usize, Kind)> {
+    let half = |at: usize| Some(u16::from_be_bytes([*ip.get(at)?, *ip.get(at + 1)?]));
+    let (len, protocol, head) = match ip.first()? >> 4 {
+        4 => (usize::from(half(2)?), *ip.get(9)?, usize::from(ip.first()? & 15) * 4),
+        6 => (usize::from(half(4)?) + 40, *ip.get(6)?, 40),
+        _ => return None,
+    };
+    let echo = || Some((half(head + 4)?, half(head + 6)?));
+    let kind = match (protocol, ip.get(head)?) {
+        (1, 8) | (58, 128) => echo().map(|(id, n)| Kind::Ask(id, n)),
+        (1, 0) | (58, 129) => echo().map(|(id, n)| Kind::Answer(id, n)),
+        (17, _) => half(head + 2).map(Kind::Udp),
+        _ => None,
+    };
+    Some((len, kind.unwrap_or(Kind::Other)))
+}
+
+/// Round trips of echo requests, in milliseconds, and how many requests there were.
+pub fn round_trips(seen: &[Seen]) -> (Vec<f64>, usize) {
+    let mut asked = std::collections::BTreeMap::new();
+    let (mut times, mut requests) = (Vec::new(), 0);
+    for packet in seen {
+        match packet.kind {
+            Kind::Ask(id, n) => {
+                requests += 1;
+                asked.insert((id, n), packet.at_ns);
+            }
+            Kind::Answer(id, n) => {
+                let sent = asked.remove(&(id, n));
+                times.extend(sent.map(|s| packet.at_ns.saturating_sub(s) as f64 / 1e6));
+            }
+            _ => {}
+        }
+    }
+    (times, requests)
+}
+
+/// Bit/s of IP between the first and the last datagram, `skip` nanoseconds after the first one seen: the bits that came after the
+/// one over the time between them.
+pub fn rate(seen: &[Seen], skip: u64) -> Option<f64> {
+    let is_datagram = |s: &&Seen| matches!(s.kind, Kind::Udp(_));
+    let start = seen.iter().find(is_datagram)?.at_ns + skip;
+    let mut steady = seen.iter().filter(|s| s.at_ns >= start);
+    let first = steady.next()?;
+    let bits: u64 = steady.clone().map(|s| s.ip_len as u64 * 8).sum();
+    let last = steady.next_back()?;
+    Some(bits as f64 / ((last.at_ns - first.at_ns) as f64 / 1e9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
+        let mut bytes = [&NANOSECONDS.to_ne_bytes()[..], &[0; HEAD - 4]].concat();
+        for (s, ns, ip) in packets {
+            let len = (ip.len() + ETHERNET) as u32;
+            for word in [*s, *ns, len, len] {
+                bytes.extend(word.to_ne_bytes());
+            }
+            bytes.extend([0; ETHERNET]);
+            bytes.extend(*ip);
+        }
+        bytes
+    }
+
+    fn echo(kind: u8, n: u8) -> Vec<u8> {
+        let mut ip = vec![0x45, 0, 0, 84, 0, 0, 0, 0, 64, 1];
+        ip.resize(20, 0);
+        ip.extend([kind, 0, 0, 0, 0, 9, 0, n]);
+        ip
+    }
+
+    #[test]
+    fn requests_and_replies_are_paired() {
+        let bytes = file(&[
+            (1, 0, &echo(8, 1)),
+            (1, 500, &echo(8, 2)),
+            (1, 550_000_000, &echo(0, 1)),
+            (9, 0, &echo(0, 7)),
+            (9, 0, &[0x00]),
+        ]);
+        let seen = parse(&bytes).unwrap();
+        assert_eq!(seen[0], Seen { at_ns: 1_000_000_000, ip_len: 84, kind: Kind::Ask(9, 1) });
+        let (times, requests) = round_trips(&seen);
+        assert_eq!((times.len(), requests), (1, 2));
+        assert!((times[0] - 550.0).abs() < 1e-9);
+        // cut off anywhere, it is still read as far as it goes
+        assert!((HEAD..bytes.len()).all(|n| parse(&bytes[..n]).is_some()));
+        assert!(parse(&bytes[1..]).is_none() && parse(&[]).is_none());
+    }
+
+    #[test]
+    fn a_rate_is_what_came_after_the_first() {
+        let packet = |at_ns| Seen { at_ns, ip_len: 1250, kind: Kind::Udp(5201) };
+        let seen: Vec<Seen> = (0..=100).map(|i| packet(1_000_000 * i)).collect();
+        assert!((rate(&seen, 10_000_000).unwrap() - 1e7).abs() < 1.0);
+        assert_eq!(rate(&seen[..1], 0), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! Losses, as iperf3 counts them by the numbers in its datagrams.
+
+use crate::Outcome;
+use crate::rig::{Rig, json};
+use crate::stats::binomial;
+use serde_json::Value;
+use std::time::Duration;
+
+/// IP and UDP headers before a payload.
+const HEADERS: f64 = 28.0;
+
+/// A stream of datagrams to the user.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// Bytes of each, as IP counts them.
+    pub ip_len: u32,
+    /// Bit/s of IP.
+    pub rate_bps: f64,
+    /// For so long.
+    pub seconds: u32,
+}
+
+/// What became of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Up to the last that came.
+    pub sent: u64,
+    /// Missing among these.
+    pub lost: u64,
+    /// Came after one that was sent later.
+    pub out_of_order: u64,
+}
+
+impl Tally {
+    /// Share that was lost.
+    pub fn share(&self) -> f64 {
+        self.lost as f64 / self.sent.max(1) as f64
+    }
+
+    /// What a loss of `p` allows, and whether the losses lie within; `outside` is the share of honest runs that does not.
+    pub fn within(&self, p: f64, outside: f64) -> (u64, u64, bool) {
+        let (low, high) = binomial(self.sent, p, outside);
+        (low, high, (low..=high).contains(&self.lost))
+    }
+}
+
+/// Sends `stream` over the link that the words of `emulate` name.
+///
+/// # Errors
+/// When a program fails.
+pub fn send(rig: &Rig, emulate: &[&str], stream: &Stream) -> Outcome<Tally> {
+    let file = rig.path("datagrams.json");
+    let payload = stream.ip_len - HEADERS as u32;
+    let rate = (stream.rate_bps * (f64::from(stream.ip_len) - HEADERS) / f64::from(stream.ip_len)) as u64;
+    let (seconds, name) = (stream.seconds, file.display());
+    let script = format!("sleep 1; iperf3 -c far -u -R -l {payload} -b {rate} -t {seconds} -J >'{name}'");
+    let words = [&["emulate"], emulate, &["--far", "iperf3 -s -1", "--", "sh", "-c", &script]].concat();
+    let done = rig.run(&words, Duration::from_secs(u64::from(seconds) + 60))?;
+    let result = json(&file);
+    let _ = std::fs::remove_file(&file);
+    if done.code != Some(0) {
+        return Err(format!("iperf3 over {}: {}", emulate.join(" "), done.story()));
+    }
+    tally(&result?)
+}
+
+/// Reads iperf3's summary of a client that received.
+pub(crate) fn tally(result: &Value) -> Outcome<Tally> {
+    let sum = &result["end"]["sum"];
+    let stream = &result["end"]["streams"][0]["udp"];
+    let read = |v: &Value, what: &str| {
+        v.as_u64().ok_or_else(|| format!("iperf3 gives no {what}: {}", result["error"]))
+    };
+    Ok(Tally {
+        sent: read(&sum["packets"], "packets")?,
+        lost: read(&sum["lost_packets"], "lost_packets")?,
+        out_of_order: read(&stream["out_of_order"], "out_of_order")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_read_and_judged() {
+        let result = serde_json::json!({"end": {
+            "sum": {"packets": 100_000, "lost_packets": 1062}, "streams": [{"udp": {"out_of_order": 0}}]
+        }});
+        let tally = tally(&result).unwrap();
+        assert_eq!(tally, Tally { sent: 100_000, lost: 1062, out_of_order: 0 });
+        assert_eq!(tally.within(0.01, 0.05), (939, 1062, true));
+        assert!(!Tally { lost: 1063, ..tally }.within(0.01, 0.05).2);
+        assert!(super::tally(&serde_json::json!({"error": "refused"})).unwrap_err().contains("refused"));
+    }
+}

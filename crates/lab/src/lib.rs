@@ -1,0 +1,28 @@
+//! Measures live links from outside, with real programs: what tests, acceptance lists and benchmarks share.
+//!
+//! It knows `bentpipe` only as a program. A [`Rig`] is a place to run it in: a folder of its own, a user, and for root a network namespace in place of the
+//! machine's, so that what others do at the same time shows in no figure. The figures come from `ping`, `iperf3`, `tcpdump` and `/proc`, not from us.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "it waits for real programs, and measures them by the clock"
+)]
+
+pub mod capture;
+pub mod census;
+pub mod cycles;
+pub mod datagrams;
+pub mod delay;
+pub mod kernel;
+pub mod rig;
+pub mod scenario;
+pub mod soak;
+pub mod speed;
+pub mod stats;
+
+pub use census::Census;
+pub use rig::{Done, Rig, Running, Who};
+
+/// What a measurement gives, or a sentence that says why there is none.
+pub type Outcome<T> = Result<T, String>;

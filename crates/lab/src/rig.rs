@@ -1,0 +1,374 @@
+//! A place to run `bentpipe` in: a folder, a user, a network.
+
+use crate::Outcome;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The user called nobody, who owns nothing.
+const NOBODY: u32 = 65534;
+/// How often a program is asked whether it has ended.
+const GLANCE: Duration = Duration::from_millis(5);
+/// What a program gets to end itself, before it is killed.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Who runs the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Whoever runs us.
+    Ourselves,
+    /// A user without any privilege: ourselves, or nobody if we are root.
+    Ordinary,
+}
+
+/// Where programs run. Dropping it removes the folder.
+#[derive(Debug)]
+pub struct Rig {
+    program: PathBuf,
+    folder: PathBuf,
+    ordinary: bool,
+    /// Holds a network namespace that stands for the machine's.
+    machine: Option<Child>,
+}
+
+/// True when we are root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// True when a program of this name is on the path.
+pub fn has(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|p| p.join(program).is_file())
+}
+
+impl Rig {
+    /// A folder with a copy of `program` and of the scenarios that come with it.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or the network namespace not be made.
+    pub fn new(program: &Path, who: Who) -> Outcome<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("bentpipe-lab-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        let mut rig = Self { program: folder.join("bin/bentpipe"), folder, ordinary: false, machine: None };
+        rig.furnish(program, who).map_err(|e| format!("{}: {e}", rig.folder.display()))?;
+        if is_root() {
+            let machine = Command::new("unshare").args(["--net", "--", "sleep", "infinity"]).spawn();
+            rig.machine = Some(machine.map_err(|e| format!("unshare: {e}"))?);
+            rig.machine_is_there()?;
+            rig.shell("ip link set lo up", GRACE)?;
+            rig.ordinary = who == Who::Ordinary;
+        }
+        Ok(rig)
+    }
+
+    fn furnish(&self, program: &Path, who: Who) -> std::io::Result<()> {
+        let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        for sub in ["bin", "scenarios", "home", "run", "tmp"] {
+            fs::create_dir_all(self.folder.join(sub))?;
+        }
+        fs::copy(program, &self.program)?;
+        for entry in fs::read_dir(scenarios)? {
+            let from = entry?.path();
+            if let Some(name) = from.file_name().filter(|_| from.is_file()) {
+                fs::copy(&from, self.folder.join("scenarios").join(name))?;
+            }
+        }
+        fs::set_permissions(&self.folder, Permissions::from_mode(0o755))?;
+        for own in ["home", "run", "tmp"] {
+            let own = self.folder.join(own);
+            fs::set_permissions(&own, Permissions::from_mode(0o700))?;
+            if who == Who::Ordinary && is_root() {
+                chown(&own, Some(NOBODY), Some(NOBODY))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the holder of the namespace has entered it.
+    fn machine_is_there(&self) -> Outcome<()> {
+        let ours = fs::read_link("/proc/self/ns/net").map_err(|e| format!("/proc/self/ns/net: {e}"))?;
+        let Some(machine) = &self.machine else { return Ok(()) };
+        let theirs = format!("/proc/{}/ns/net", machine.id());
+        let since = Instant::now();
+        while fs::read_link(&theirs).ok().is_none_or(|ns| ns == ours) {
+            if since.elapsed() > GRACE {
+                return Err("a network namespace for the test cannot be made: run as root".to_owned());
+            }
+            std::thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+
+    /// The folder; `home`, `run` and `tmp` in it belong to the user.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The program's copy.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// True when the programs run without privileges.
+    pub fn is_ordinary(&self) -> bool {
+        self.ordinary || !is_root()
+    }
+
+    /// The path of a file that the user can write.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join("tmp").join(name)
+    }
+
+    /// Writes a file that the user can read, and gives its path as text.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn file(&self, name: &str, text: &str) -> Outcome<String> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(path.display().to_string())
+    }
+
+    /// `program`, to be run here by our user.
+    pub fn command(&self, program: &Path, args: &[&str]) -> Command {
+        let mut words: Vec<String> = Vec::new();
+        if let Some(machine) = &self.machine {
+            words
+                .extend(["nsenter", "--target", &machine.id().to_string(), "--net", "--"].map(str::to_owned));
+        }
+        if self.ordinary {
+            let user = NOBODY.to_string();
+            words.extend(
+                ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--"].map(str::to_owned),
+            );
+        }
+        words.push(program.display().to_string());
+        words.extend(args.iter().map(|a| (*a).to_owned()));
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).current_dir(&self.folder).stdin(Stdio::null());
+        command.env("HOME", self.folder.join("home")).env("TMPDIR", self.folder.join("tmp"));
+        command.env("XDG_RUNTIME_DIR", self.folder.join("run")).env("BENTPIPE", &self.program);
+        command.env("USER", "lab").env("SHELL", "/bin/sh").env("LC_ALL", "C");
+        command.env_remove("BENTPIPE_SESSION").env_remove("BENTPIPE_FAR").env_remove("SUDO_UID");
+        command
+    }
+
+    /// Starts `bentpipe ARGS`.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&self, args: &[&str]) -> Outcome<Running> {
+        self.begin(self.command(&self.program, args), &format!("bentpipe {}", args.join(" ")))
+    }
+
+    /// Runs `bentpipe ARGS` to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started, or takes longer than `limit`.
+    pub fn run(&self, args: &[&str], limit: Duration) -> Outcome<Done> {
+        self.start(args)?.wait(limit)
+    }
+
+    /// Runs `bentpipe ARGS`, which must succeed; its standard output.
+    ///
+    /// # Errors
+    /// When it fails, or takes longer than `limit`.
+    pub fn output(&self, args: &[&str], limit: Duration) -> Outcome<String> {
+        let done = self.run(args, limit)?;
+        if done.code == Some(0) { Ok(done.out) } else { Err(format!("{}: {}", args.join(" "), done.story())) }
+    }
+
+    /// Runs a shell script here, which must succeed; its standard output.
+    ///
+    /// # Errors
+    /// When it fails, or takes longer than `limit`.
+    pub fn shell(&self, script: &str, limit: Duration) -> Outcome<String> {
+        let done = self.begin(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)?;
+        if done.code == Some(0) { Ok(done.out) } else { Err(format!("{script}: {}", done.story())) }
+    }
+
+    fn begin(&self, mut command: Command, name: &str) -> Outcome<Running> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let paths = ["out", "err"].map(|what| self.folder.join(format!("{what}-{number}")));
+        let open = |path: &PathBuf| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
+        command.stdout(open(&paths[0])?).stderr(open(&paths[1])?);
+        let child = command.spawn().map_err(|e| format!("{name}: {e}"))?;
+        Ok(Running { child, name: name.to_owned(), paths })
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if let Some(machine) = &mut self.machine {
+            // it is ours, and only sleeps
+            let _ = machine.kill();
+            let _ = machine.wait();
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A program that runs. Dropping it kills it.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    name: String,
+    paths: [PathBuf; 2],
+}
+
+impl Running {
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// True when it has ended.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn has_ended(&mut self) -> Outcome<bool> {
+        self.child.try_wait().map(|s| s.is_some()).map_err(|e| format!("{}: {e}", self.name))
+    }
+
+    /// What it has written to standard error so far.
+    pub fn err(&self) -> String {
+        read(&self.paths[1])
+    }
+
+    /// What it has written to standard output so far.
+    pub fn out(&self) -> String {
+        read(&self.paths[0])
+    }
+
+    /// Sends it a signal. One that has ended gets none.
+    pub fn signal(&mut self, signal: Signal) {
+        if let (Ok(None), Some(pid)) = (self.child.try_wait(), Pid::from_raw(self.child.id() as i32)) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// When it takes longer than `limit`; then it is ended.
+    pub fn wait(mut self, limit: Duration) -> Outcome<Done> {
+        if let Some(status) = self.ended_within(limit)? {
+            return Ok(self.done(status));
+        }
+        self.signal(Signal::TERM);
+        if self.ended_within(GRACE)?.is_none() {
+            self.signal(Signal::KILL);
+        }
+        Err(format!("{}: did not end within {} s\n{}", self.name, limit.as_secs(), self.err()))
+    }
+
+    fn ended_within(&mut self, limit: Duration) -> Outcome<Option<ExitStatus>> {
+        let since = Instant::now();
+        loop {
+            let status = self.child.try_wait().map_err(|e| format!("{}: {e}", self.name))?;
+            if status.is_some() || since.elapsed() > limit {
+                return Ok(status);
+            }
+            std::thread::sleep(GLANCE);
+        }
+    }
+
+    fn done(&self, status: ExitStatus) -> Done {
+        Done { code: status.code(), signal: status.signal(), out: self.out(), err: self.err() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for path in &self.paths {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read(path).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default()
+}
+
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Its exit code.
+    pub code: Option<i32>,
+    /// The signal that killed it.
+    pub signal: Option<i32>,
+    /// Its standard output.
+    pub out: String,
+    /// Its standard error.
+    pub err: String,
+}
+
+impl Done {
+    /// Code and what it said, for messages.
+    pub fn story(&self) -> String {
+        let (err, out) = (tail(&self.err), tail(&self.out));
+        match (self.code, self.signal) {
+            (Some(code), _) => format!("exit code {code}: {err} {out}"),
+            (None, signal) => format!("killed by signal {}: {err} {out}", signal.unwrap_or(0)),
+        }
+    }
+}
+
+/// The end of a text, as much as a message can take.
+fn tail(text: &str) -> &str {
+    let text = text.trim();
+    let from = text.char_indices().rev().nth(600).map_or(0, |(i, _)| i);
+    &text[from..]
+}
+
+/// Reads a file that a program was to leave as JSON.
+///
+/// # Errors
+/// When it is not there, or is something else.
+pub fn json(path: &Path) -> Outcome<Value> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}: {}", path.display(), tail(&text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_run_to_their_end_or_to_their_limit() {
+        let rig = Rig::new(Path::new("/bin/sh"), Who::Ourselves);
+        let rig = match rig {
+            Ok(rig) => rig,
+            Err(why) => return println!("SKIPPED programs_run_to_their_end_or_to_their_limit: {why}"),
+        };
+        let done = rig.run(&["-c", "echo out; echo err >&2; exit 7"], GRACE).unwrap();
+        assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (Some(7), "out\n", "err\n"));
+        assert!(rig.run(&["-c", "sleep 20"], Duration::from_millis(50)).is_err());
+        let folder = rig.folder().to_owned();
+        drop(rig);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn nobody_is_an_ordinary_user_with_a_folder() {
+        match Rig::new(Path::new("/bin/sh"), Who::Ordinary) {
+            Ok(rig) => {
+                let text =
+                    rig.shell("id -u; touch \"$HOME/x\" \"$XDG_RUNTIME_DIR/x\" && echo fine", GRACE).unwrap();
+                assert!(!text.starts_with("0\n") && text.ends_with("fine\n"), "{text}");
+            }
+            Err(why) => println!("SKIPPED nobody_is_an_ordinary_user_with_a_folder: {why}"),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Scenarios for measurements: a user, the other end, and one link between them.
+
+/// A link with hosts `near` and `far` at its ends; the same both ways but for the errors, which meet only what goes to the user.
+#[derive(Clone, Copy, Debug)]
+pub struct OneLink<'a> {
+    /// With a unit.
+    pub rate: &'a str,
+    /// One way, with a unit.
+    pub delay: &'a str,
+    /// Of each queue, with a unit.
+    pub buffer: &'a str,
+    /// Share of packets that is lost on the way to the user.
+    pub loss: f64,
+    /// Share of bits that is wrong on the way to the user.
+    pub ber: f64,
+    /// Of all random streams.
+    pub seed: u64,
+}
+
+impl OneLink<'_> {
+    /// The scenario file.
+    pub fn toml(&self) -> String {
+        let Self { rate, delay, buffer, loss, ber, seed } = self;
+        format!(
+            "schema = 1
+title = \"one link\"
+seed = {seed}
+duration = \"1 h\"
+
+[[hosts]]
+name = \"far\"
+
+[[hosts]]
+name = \"near\"
+
+[[links]]
+name = \"link\"
+from = \"far\"
+to = \"near\"
+rate = \"{rate}\"
+delay = \"{delay}\"
+buffer = \"{buffer}\"
+forward = {{ loss = {loss:?}, ber = {ber:?} }}
+
+[[flows]]
+name = \"flow\"
+from = \"far\"
+to = \"near\"
+"
+        )
+    }
+}

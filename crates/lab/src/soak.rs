@@ -1,0 +1,139 @@
+//! A long run: order, causes of losses, memory.
+
+use crate::Outcome;
+use crate::datagrams::{Tally, tally};
+use crate::rig::{Rig, json};
+use crate::scenario::OneLink;
+use crate::speed::{self, Timing};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Of the link.
+const RATE_BPS: f64 = 50e6;
+/// What is offered of it: headers of the control connection need room too.
+const SHARE: f64 = 0.99;
+/// Packets lost.
+const LOSS: f64 = 0.01;
+/// How often memory is looked at.
+const LOOKS: u32 = 40;
+
+/// What a long run came to.
+#[derive(Clone, Debug)]
+pub struct Soak {
+    /// As iperf3 counts.
+    pub tally: Tally,
+    /// Packets that the other end's interface sent, and the user's received.
+    pub interfaces: (u64, u64),
+    /// Losses by direction and cause.
+    pub drops: Vec<(String, u64)>,
+    /// Lost beside the link, and how late packets left.
+    pub timing: Timing,
+    /// Resident memory over time, kB.
+    pub rss_kb: Vec<u64>,
+}
+
+impl Soak {
+    /// Packets that are missing without a cause: sent, less received, less dropped with one.
+    pub fn unexplained(&self) -> i64 {
+        let to_user = self.drops.iter().filter(|(name, _)| !name.starts_with("link-return"));
+        let dropped: u64 = to_user.map(|(_, n)| n).sum();
+        self.interfaces.0 as i64 - self.interfaces.1 as i64 - dropped as i64
+    }
+
+    /// How much larger memory was at the end than after a quarter of the run, kB: the largest of the last quarter less the
+    /// largest of the second.
+    pub fn growth_kb(&self) -> i64 {
+        let largest = |part: usize| {
+            let n = self.rss_kb.len();
+            self.rss_kb[n * part / 4..n * (part + 1) / 4].iter().max().copied().unwrap_or(0) as i64
+        };
+        largest(3) - largest(1)
+    }
+}
+
+/// 50 Mbit/s with 1 % loss for so long.
+///
+/// # Errors
+/// When a program fails.
+pub fn run(rig: &Rig, seconds: u32, seed: u64) -> Outcome<Soak> {
+    let link = OneLink { rate: "50 Mbit/s", delay: "50 ms", buffer: "625 kB", loss: LOSS, ber: 0.0, seed };
+    let scenario = rig.file("soak.toml", &link.toml())?;
+    let [result, state, near, far] = ["soak.json", "state.json", "near.dev", "far.dev"].map(|n| rig.path(n));
+    // one packet is one packet at the interfaces as well
+    let single = "ip link set dev bent0 gso_max_segs 1";
+    let rate = (RATE_BPS * SHARE * 1472.0 / 1500.0) as u64;
+    let at_near = format!(
+        "{single} && sleep 1 && iperf3 -c far -u -R -l 1472 -b {rate} -t {seconds} -i 60 -J >'{}' || exit 8
+sleep 4; cat /proc/net/dev >'{}'; \"$BENTPIPE\" link show --json >'{}'",
+        result.display(),
+        near.display(),
+        state.display()
+    );
+    let at_far = format!(
+        "{single}; iperf3 -s -1 >/dev/null; sleep 2; cat /proc/net/dev >'{}'; sleep 60",
+        far.display()
+    );
+    let mut session = rig.start(&["emulate", &scenario, "--far", &at_far, "--", "sh", "-c", &at_near])?;
+    let rss_kb = watch(&mut session, seconds)?;
+    let done = session.wait(Duration::from_secs(60))?;
+    if done.code != Some(0) {
+        return Err(format!("the long run: {}", done.story()));
+    }
+    let shown = json(&state)?;
+    Ok(Soak {
+        tally: tally(&json(&result)?)?,
+        interfaces: (packets(&far, 9)?, packets(&near, 1)?),
+        drops: speed::drops(&shown),
+        timing: speed::timing(&shown)?,
+        rss_kb,
+    })
+}
+
+/// Resident memory of a session while the run lasts.
+fn watch(session: &mut crate::Running, seconds: u32) -> Outcome<Vec<u64>> {
+    let status = format!("/proc/{}/status", session.id());
+    let (since, length) = (Instant::now(), Duration::from_secs(u64::from(seconds)));
+    let mut all = Vec::new();
+    while since.elapsed() < length && !session.has_ended()? {
+        std::thread::sleep(length / LOOKS);
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+        all.extend(line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok()));
+    }
+    if all.len() < 8 {
+        return Err(format!("the long run was short: {}", session.err()));
+    }
+    Ok(all)
+}
+
+/// A counter of the link's interface: 1 for packets received, 9 for packets sent.
+fn packets(path: &Path, column: usize) -> Outcome<u64> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let line = text.lines().find_map(|l| l.trim_start().strip_prefix("bent0:"));
+    let value = line.and_then(|l| l.split_whitespace().nth(column)?.parse().ok());
+    value.ok_or_else(|| format!("{}: no bent0", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_has_causes_or_has_none() {
+        let mut soak = Soak {
+            tally: Tally { sent: 1000, lost: 10, out_of_order: 0 },
+            interfaces: (1012, 1000),
+            drops: vec![
+                ("link loss".into(), 10),
+                ("link queue_full".into(), 2),
+                ("link-return loss".into(), 5),
+            ],
+            timing: Timing::default(),
+            rss_kb: (0..40).map(|i| 5000 + i).collect(),
+        };
+        assert_eq!((soak.unexplained(), soak.growth_kb()), (0, 20));
+        soak.interfaces.1 -= 3;
+        assert_eq!(soak.unexplained(), 3);
+    }
+}

@@ -1,0 +1,124 @@
+//! How much a link carries, and how late its packets leave: the one by iperf3, the other by the session's own figures.
+
+use crate::Outcome;
+use crate::rig::{Rig, json};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Lateness as `bentpipe link show --json` gives it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timing {
+    /// Packets that left.
+    pub packets: u64,
+    /// Median, us.
+    pub p50_us: f64,
+    /// 99th percentile, us.
+    pub p99_us: f64,
+    /// Largest, us.
+    pub max_us: f64,
+    /// Lost beside the link: what could not be read, or was not taken.
+    pub port_drops: u64,
+}
+
+/// Traffic to the user.
+#[derive(Clone, Copy, Debug)]
+pub enum Load {
+    /// Datagrams of 1500 B, bit/s of IP.
+    Datagrams(f64),
+    /// So many TCP connections with CUBIC.
+    Tcp(u32),
+}
+
+/// What a loaded link did.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What came, bit/s of payload.
+    pub goodput_bps: f64,
+    /// How late.
+    pub timing: Timing,
+    /// The session's whole state at the end.
+    pub state: Value,
+}
+
+/// Loads the link that the words of `emulate` name.
+///
+/// # Errors
+/// When a program fails.
+pub fn load(rig: &Rig, emulate: &[&str], load: Load, seconds: u32) -> Outcome<Loaded> {
+    let (result, state) = (rig.path("load.json"), rig.path("state.json"));
+    let kind = match load {
+        Load::Datagrams(bps) => format!("-u -l 1472 -b {}", (bps * 1472.0 / 1500.0) as u64),
+        Load::Tcp(streams) => format!("-C cubic -P {streams}"),
+    };
+    let script = format!(
+        "sleep 1; iperf3 -c far -R {kind} -t {seconds} -J >'{}' || exit 8; \"$BENTPIPE\" link show --json >'{}'",
+        result.display(),
+        state.display()
+    );
+    let words = [&["emulate"], emulate, &["--far", "iperf3 -s -1", "--", "sh", "-c", &script]].concat();
+    let done = rig.run(&words, Duration::from_secs(u64::from(seconds) + 60))?;
+    let (measured, shown) = (json(&result), json(&state));
+    let _ = (std::fs::remove_file(&result), std::fs::remove_file(&state));
+    if done.code != Some(0) {
+        return Err(format!("iperf3 over {}: {}", emulate.join(" "), done.story()));
+    }
+    let state = shown?;
+    Ok(Loaded { goodput_bps: received_bps(&measured?)?, timing: timing(&state)?, state })
+}
+
+/// What an iperf3 client received.
+pub(crate) fn received_bps(result: &Value) -> Outcome<f64> {
+    let end = &result["end"];
+    let bps = end["sum_received"]["bits_per_second"].as_f64().or(end["sum"]["bits_per_second"].as_f64());
+    bps.ok_or_else(|| format!("iperf3 gives no rate: {}", result["error"]))
+}
+
+/// Reads the lateness out of a session's state.
+///
+/// # Errors
+/// When it is not there.
+pub fn timing(state: &Value) -> Outcome<Timing> {
+    let timing = &state["timing"];
+    let count =
+        |name: &str| timing[name].as_u64().ok_or_else(|| format!("timing.{name} is missing in {state}"));
+    let us = |name: &str| timing[name].as_f64().unwrap_or(f64::NAN);
+    Ok(Timing {
+        packets: count("packets")?,
+        p50_us: us("p50_us"),
+        p99_us: us("p99_us"),
+        max_us: us("max_us"),
+        port_drops: count("port_receive_drops")? + count("port_send_drops")?,
+    })
+}
+
+/// Losses on all links of a session, by direction and cause.
+pub fn drops(state: &Value) -> Vec<(String, u64)> {
+    let mut all = Vec::new();
+    for link in state["links"].as_array().into_iter().flatten() {
+        for drop in link["drops"].as_array().into_iter().flatten() {
+            let cause = drop[0].as_str().unwrap_or("?");
+            all.push((
+                format!("{} {cause}", link["name"].as_str().unwrap_or("?")),
+                drop[1].as_u64().unwrap_or(0),
+            ));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_read() {
+        let state = serde_json::json!({
+            "timing": {"packets": 7, "p50_us": 20.5, "p99_us": 81.0, "max_us": 99.0, "port_receive_drops": 1, "port_send_drops": 2},
+            "links": [{"name": "link", "drops": [["loss", 3]]}, {"name": "link-return", "drops": []}]
+        });
+        let timing = timing(&state).unwrap();
+        assert_eq!((timing.packets, timing.port_drops), (7, 3));
+        assert_eq!(drops(&state), [("link loss".to_owned(), 3)]);
+        assert!(super::timing(&serde_json::json!({})).is_err());
+    }
+}
