@@ -1,0 +1,235 @@
+//! The ports against the real kernel: two hosts in namespaces of their own, our ports in a third, a trivial relay between them.
+
+mod lab;
+mod traffic;
+
+use bentpipe_os::{PacketPort, PortError, TunPort, VethPort, clock, namespace, port::MAX_SUPER};
+use bentpipe_wire::offload::{Flow, VnetHeader};
+use lab::{Door, Lab, MAC, Relay, Way, address, ip};
+use std::io::IoSlice;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
+use std::sync::atomic::Ordering;
+
+/// A lab, or the line that says why this machine has none.
+fn lab(test: &str, door: Door) -> Option<Lab> {
+    Lab::new(door).inspect_err(|why| println!("SKIPPED {test}: {why}")).ok()
+}
+
+fn pause(ms: u64) {
+    let clock = bentpipe_os::Clock::start();
+    let until = bentpipe_base::Instant(ms * 1_000_000);
+    bentpipe_os::wait::wait(&[], Some(until), &clock, bentpipe_base::Duration::ZERO).unwrap();
+}
+
+fn everything_is_intact(lab: &Lab, test: &str, bytes: usize) {
+    for way in [Way::Whole, Way::Cut, Way::Joined, Way::Finished] {
+        for offloads in [true, false] {
+            if !lab.offloads(offloads) && !offloads {
+                println!("SKIPPED {test} with offloads off: no ethtool, or it cannot");
+                continue;
+            }
+            for v6 in [false, true] {
+                let relay = match Relay::start(lab, way) {
+                    Ok(relay) => relay,
+                    Err(why) => return println!("SKIPPED {test}: {why}"),
+                };
+                traffic::tcp(lab, v6, bytes);
+                traffic::udp(lab, v6, false, bytes);
+                if offloads {
+                    traffic::udp(lab, v6, true, bytes);
+                }
+                let counts = relay.end();
+                let n = |c: &std::sync::atomic::AtomicU64| c.load(Ordering::Relaxed);
+                println!("{test} {way:?} offloads {offloads} v6 {v6}: {counts:?}");
+                assert_eq!(n(&counts.send_lost), 0);
+                assert_eq!(n(&counts.partial) > 0, offloads, "checksums left to us");
+                assert_eq!(n(&counts.packets) > n(&counts.supers), offloads, "cutting left to us");
+            }
+        }
+    }
+}
+
+#[test]
+fn traffic_over_veth_is_intact() {
+    let Some(lab) = lab("traffic_over_veth_is_intact", Door::Veth) else { return };
+    everything_is_intact(&lab, "traffic_over_veth_is_intact", traffic::BYTES);
+}
+
+/// A TUN interface is new for each relay, and has all offloads when it is new.
+#[test]
+fn traffic_over_tun_is_intact() {
+    for way in [Way::Whole, Way::Cut, Way::Joined, Way::Finished] {
+        for offloads in [true, false] {
+            let Some(lab) = lab("traffic_over_tun_is_intact", Door::Tun) else { return };
+            let relay = match Relay::start(&lab, way) {
+                Ok(relay) => relay,
+                Err(why) => return println!("SKIPPED traffic_over_tun_is_intact: {why}"),
+            };
+            if !offloads && !lab.offloads(false) {
+                println!("SKIPPED traffic_over_tun_is_intact with offloads off: no ethtool, or it cannot");
+                continue;
+            }
+            for v6 in [false, true] {
+                traffic::tcp(&lab, v6, traffic::BYTES);
+                traffic::udp(&lab, v6, offloads, traffic::BYTES);
+            }
+            println!("tun {way:?} offloads {offloads}: {:?}", relay.end());
+        }
+    }
+}
+
+/// The same as root of a user namespace only: this test program again, started by somebody without any permission.
+#[test]
+fn an_ordinary_user_has_ports_too() {
+    let skipped = |why: &str| println!("SKIPPED an_ordinary_user_has_ports_too: {why}");
+    let copy = std::env::temp_dir().join(format!("bentpipe-ports-{}", std::process::id()));
+    std::fs::copy("/proc/self/exe", &copy).unwrap();
+    let test = ["traffic_over_veth_is_intact", "--exact", "--nocapture"];
+    let mut command = if rustix::process::geteuid().is_root() {
+        let mut c = Command::new("setpriv");
+        c.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "unshare", "-Urn"]);
+        c
+    } else {
+        let mut c = Command::new("unshare");
+        c.arg("-Urn");
+        c
+    };
+    let out = command.arg("--").arg(&copy).args(test).current_dir("/").output();
+    std::fs::remove_file(&copy).unwrap();
+    let Ok(out) = out else { return skipped("no setpriv or no unshare (util-linux)") };
+    let text = String::from_utf8_lossy(&out.stdout);
+    print!("{text}");
+    if !text.contains("running 1 test") {
+        return skipped(&format!("no user namespace: {}", String::from_utf8_lossy(&out.stderr)));
+    }
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// One port and a socket in its host that sends to nowhere in particular.
+fn port_and_sender(lab: &Lab) -> (VethPort, UdpSocket) {
+    let port = namespace::in_network(&lab.middle, || VethPort::open("p0", MAC)).unwrap().unwrap();
+    let sender = lab.at(0, || UdpSocket::bind(SocketAddr::new(address(0, false), 6000))).unwrap();
+    sender.connect(SocketAddr::new(address(1, false), 6001)).unwrap();
+    (port, sender)
+}
+
+#[test]
+fn the_time_of_a_packet_is_when_the_kernel_had_it() {
+    let Some(lab) = lab("the_time_of_a_packet_is_when_the_kernel_had_it", Door::Veth) else { return };
+    let (mut port, sender) = port_and_sender(&lab);
+    let mut buffer = vec![0; MAX_SUPER];
+    let mut last = 0;
+    for _ in 0..5 {
+        let before = clock::monotonic();
+        sender.send(b"now").unwrap();
+        let after = clock::monotonic();
+        pause(30);
+        let got = port.receive(&mut buffer).unwrap().expect("a packet");
+        // a few microseconds are the measurement of the clocks' difference
+        assert!(got.at + 20_000 > before && got.at < after + 20_000, "{} {before} {after}", got.at);
+        assert!(got.at >= last);
+        last = got.at;
+        assert_eq!(port.receive(&mut buffer).unwrap().map(|r| r.at), None);
+    }
+    let flow = Flow::of(&buffer).unwrap();
+    assert_eq!((flow.src, flow.dst, flow.ports), (address(0, false), address(1, false), Some((6000, 6001))));
+}
+
+#[test]
+fn every_frame_is_read_counted_or_not_ip() {
+    let Some(lab) = lab("every_frame_is_read_counted_or_not_ip", Door::Veth) else { return };
+    let (mut port, sender) = port_and_sender(&lab);
+    let queue = port.queue().unwrap();
+    let sent = queue / 500 + 2000; // each counts for more than 500 bytes
+    for _ in 0..sent {
+        sender.send(&[0; 10]).unwrap();
+    }
+    let mut buffer = vec![0; MAX_SUPER];
+    let mut read = 0;
+    while let Some(got) = port.receive(&mut buffer).unwrap() {
+        assert_eq!(got.len, 38);
+        read += 1;
+    }
+    let drops = port.drops().unwrap();
+    assert!(drops.receive > 0, "{drops:?}");
+    assert_eq!(read + drops.receive, sent as u64, "{drops:?}");
+    assert_eq!(port.drops().unwrap(), drops, "each loss is counted once");
+    // an interface that asks for addresses: ARP is not ours to carry
+    lab.at(0, || ip("link set bent0 arp on").and_then(|()| ip("neigh flush dev bent0"))).unwrap();
+    let _ = sender.send(b"who has");
+    pause(20);
+    assert!(port.receive(&mut buffer).unwrap().is_none());
+    assert!(port.drops().unwrap().not_ip > 0);
+    assert!(port.drops().unwrap().not_ip < 10);
+}
+
+#[test]
+fn an_interface_that_is_down_loses_and_one_that_is_gone_is_an_error() {
+    let Some(lab) = lab("an_interface_that_is_down_loses_and_one_that_is_gone_is_an_error", Door::Veth)
+    else {
+        return;
+    };
+    let (mut port, sender) = port_and_sender(&lab);
+    let middle = |arguments: &str| namespace::in_network(&lab.middle, || ip(arguments)).unwrap().unwrap();
+    let mut buffer = vec![0; MAX_SUPER];
+    sender.send(b"up").unwrap();
+    let got = port.receive(&mut buffer).unwrap().expect("a packet");
+    let packet = buffer[..got.len].to_vec();
+    let packet = [IoSlice::new(&packet)];
+    assert!(port.send(&got.vnet, &packet).unwrap());
+    assert!(port.send(&VnetHeader::default(), &[]).unwrap(), "nothing to send is no loss");
+    assert!(port.send(&VnetHeader::default(), &[IoSlice::new(&[0, 1])]).is_err());
+    middle("link set p0 down");
+    assert!(!port.send(&got.vnet, &packet).unwrap());
+    assert!(port.receive(&mut buffer).unwrap().is_none());
+    middle("link set p0 up");
+    assert!(port.send(&got.vnet, &packet).unwrap());
+    sender.send(b"up again").unwrap();
+    assert_eq!(port.receive(&mut buffer).unwrap().map(|r| r.len), Some(36));
+    lab.at(0, || ip("link set bent0 down")).unwrap();
+    assert!(!port.send(&got.vnet, &packet).unwrap(), "the other end is down");
+    assert_eq!(port.drops().unwrap().send, 2);
+    middle("link del p0");
+    assert!(port.receive(&mut buffer).is_err());
+    assert!(port.send(&got.vnet, &packet).is_err());
+}
+
+#[test]
+fn a_port_that_cannot_be_says_why() {
+    let Some(lab) = lab("a_port_that_cannot_be_says_why", Door::Veth) else { return };
+    let none = namespace::in_network(&lab.middle, || VethPort::open("p9", MAC)).unwrap().unwrap_err();
+    assert_eq!(none.to_string(), "there is no interface \"p9\" in this network namespace");
+    match namespace::in_network(&lab.middle, || TunPort::create("p0")).unwrap().unwrap_err() {
+        PortError::Taken { name } => assert_eq!(name, "p0"),
+        e @ (PortError::NoTun | PortError::TunNotAllowed) => {
+            println!("SKIPPED a_port_that_cannot_be_says_why, the half about TUN: {e}");
+        }
+        e => panic!("{e}"),
+    }
+}
+
+/// Figures, not a verdict: `cargo test --release -p bentpipe-os --test ports -- --ignored --nocapture figures`.
+#[test]
+#[ignore = "takes a while and has no verdict"]
+fn figures() {
+    for door in [Door::Veth, Door::Tun] {
+        for way in [Way::Whole, Way::Cut] {
+            let Some(lab) = lab("figures", door) else { return };
+            let relay = match Relay::start(&lab, way) {
+                Ok(relay) => relay,
+                Err(why) => return println!("SKIPPED figures: {why}"),
+            };
+            let rate = traffic::iperf(&lab);
+            let counts = relay.end();
+            let (supers, packets) =
+                (counts.supers.load(Ordering::Relaxed), counts.packets.load(Ordering::Relaxed));
+            let busy = counts.busy.load(Ordering::Relaxed);
+            println!(
+                "{door:?} {way:?}: {rate:.2} Gbit/s; {} ns per super-packet, {} ns per packet; {counts:?}",
+                busy / supers.max(1),
+                busy / packets.max(1)
+            );
+        }
+    }
+}
