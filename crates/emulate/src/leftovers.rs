@@ -1,0 +1,124 @@
+//! What sessions leave behind: processes of one that ends, everything of one that was killed.
+
+use crate::registry::{Entry, Registry, boot};
+use crate::session::SESSION_VARIABLE;
+use crate::uplink;
+use bentpipe_os::process;
+use rustix::process::Signal;
+use rustix::thread::nanosleep;
+use rustix::time::Timespec;
+
+/// Time that processes get to end in peace, and then to be gone.
+const PATIENCE_MS: u32 = 500;
+const STEP_MS: u32 = 5;
+
+/// Removes what dead sessions have left behind and says what that was, a line each.
+pub fn clean(registry: &Registry, report: &mut dyn FnMut(String)) {
+    let now = boot();
+    for entry in registry.entries().into_iter().filter(|e| !e.is_alive()) {
+        if entry.boot == now {
+            clean_running(registry, &entry, report);
+        }
+        registry.remove(&entry.id);
+        report(format!("session {}: files removed", entry.id));
+    }
+}
+
+/// The dead sessions that are there, by name.
+pub fn found(registry: &Registry) -> Vec<Entry> {
+    registry.entries().into_iter().filter(|e| !e.is_alive()).collect()
+}
+
+/// Of a session that died while the machine went on.
+fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(String)) {
+    end_inner(registry, &entry.id);
+    let recorded: Vec<u64> = entry.hosts.iter().filter(|h| h.own).map(|h| h.network).collect();
+    let networks = proven(&recorded, &entry.id);
+    let count = end_processes(&networks, &mut || ());
+    if count > 0 {
+        report(format!("session {}: {count} processes ended", entry.id));
+    }
+    if let Some(uplink) = &entry.uplink {
+        for line in uplink::undo(uplink, registry, &entry.id) {
+            report(format!("session {}: {line}", entry.id));
+        }
+    }
+}
+
+/// Those of the recorded networks that are still the session's. The kernel gives the number of a network that is gone to the next one, which may be anybody's: so
+/// at least one process in it must carry the session's name.
+fn proven(recorded: &[u64], id: &str) -> Vec<u64> {
+    let mut proven: Vec<u64> = process::all()
+        .into_iter()
+        .filter_map(|pid| Some((pid, process::network_inode(pid).filter(|inode| recorded.contains(inode))?)))
+        .filter(|(pid, _)| process::environment(*pid, SESSION_VARIABLE).as_deref() == Some(id))
+        .map(|(_, inode)| inode)
+        .collect();
+    proven.sort_unstable();
+    proven.dedup();
+    proven
+}
+
+/// Asks sessions that lie within this one to end, and waits for them.
+pub(crate) fn end_inner(registry: &Registry, id: &str) {
+    let inner = || registry.entries().into_iter().filter(|e| e.parent.as_deref() == Some(id) && e.is_alive());
+    let asked: Vec<Entry> = inner().collect();
+    for entry in &asked {
+        process::signal(entry.pid, Signal::TERM);
+    }
+    if asked.is_empty() || wait_until(2 * PATIENCE_MS, || inner().next().is_none()) {
+        return;
+    }
+    for entry in inner() {
+        end_inner(registry, &entry.id);
+        process::signal(entry.pid, Signal::KILL);
+    }
+}
+
+/// Ends all processes in these networks; returns how many there were. `bury` is called while waiting.
+pub(crate) fn end_processes(networks: &[u64], bury: &mut dyn FnMut()) -> usize {
+    let inside = || -> Vec<i32> {
+        let all = process::all().into_iter();
+        all.filter(|pid| process::network_inode(*pid).is_some_and(|inode| networks.contains(&inode))).collect()
+    };
+    let first = if networks.is_empty() { Vec::new() } else { inside() };
+    if first.is_empty() {
+        return 0;
+    }
+    for pid in &first {
+        process::signal(*pid, Signal::TERM);
+        // A stopped one hears of it only when it goes on.
+        process::signal(*pid, Signal::CONT);
+    }
+    let gone = |bury: &mut dyn FnMut()| {
+        bury();
+        inside().is_empty()
+    };
+    if !wait_until(PATIENCE_MS, || gone(bury)) {
+        wait_until(PATIENCE_MS, || {
+            for pid in inside() {
+                process::signal(pid, Signal::KILL);
+            }
+            gone(bury)
+        });
+    }
+    first.len()
+}
+
+/// Waits at most this long; true when `done` came first.
+fn wait_until(milliseconds: u32, mut done: impl FnMut() -> bool) -> bool {
+    for _ in 0..milliseconds / STEP_MS {
+        if done() {
+            return true;
+        }
+        pause(STEP_MS);
+    }
+    false
+}
+
+/// Does nothing for a while.
+pub(crate) fn pause(milliseconds: u32) {
+    let time = Timespec { tv_sec: 0, tv_nsec: i64::from(milliseconds.min(999)) * 1_000_000 };
+    // A signal may cut it short; whoever waits looks again.
+    let _ = nanosleep(&time);
+}

@@ -1,0 +1,59 @@
+//! A link within a link: the far side of the inner one lies in the near network of the outer one, which forwards.
+
+use super::open::lead_to;
+use super::{FAR_VARIABLE, SESSION_VARIABLE};
+use crate::error::Error;
+use crate::registry::{Entry, Registry};
+use bentpipe_os::namespace;
+use core::net::IpAddr;
+use std::env;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The session around this process.
+#[derive(Debug)]
+pub(super) struct Enclosing {
+    /// Its name.
+    pub(super) session: String,
+    /// How many links lie around it.
+    pub(super) depth: u8,
+    /// What opens the outermost far network.
+    far: PathBuf,
+    far_addresses: Vec<IpAddr>,
+}
+
+impl Enclosing {
+    /// The session in one of whose networks this process is. The variables alone prove nothing: a terminal multiplexer carries them to places outside.
+    pub(super) fn find(registry: &Registry, home: &OwnedFd) -> Result<Option<Self>, Error> {
+        let Ok(session) = env::var(SESSION_VARIABLE) else { return Ok(None) };
+        let here = namespace::inode(home).map_err(|e| Error::system("the network namespace", e))?;
+        let inside = |entry: &Entry| entry.hosts.iter().any(|h| h.own && h.network == here);
+        let mut entries = registry.entries().into_iter().filter(|e| e.id == session && e.is_alive());
+        let Some(entry) = entries.find(inside) else { return Ok(None) };
+        let far = env::var_os(FAR_VARIABLE).map_or_else(|| PathBuf::from(&entry.far), PathBuf::from);
+        let far_addresses = entry.far_addresses.iter().filter_map(|text| text.parse().ok()).collect();
+        Ok(Some(Self { session, depth: entry.depth, far, far_addresses }))
+    }
+
+    /// The outermost far network and its addresses.
+    pub(super) fn far(&self) -> Result<(OwnedFd, Vec<IpAddr>), Error> {
+        let network = namespace::open(&self.far)
+            .map_err(|e| Error::system(format!("{}, the outer far network", self.far.display()), e))?;
+        Ok((network, self.far_addresses.clone()))
+    }
+
+    /// Networks further out must know which way the new addresses lie.
+    pub(super) fn tell_ancestors(&self, registry: &Registry, addresses: &[IpAddr]) -> Result<(), Error> {
+        let all = registry.entries();
+        let mut name = Some(self.session.clone());
+        while let Some(entry) = name.and_then(|name| all.iter().find(|e| e.id == name)) {
+            for host in entry.hosts.iter().filter(|h| !h.own) {
+                let fault = |e| Error::system(format!("{}, a network further out", host.attached), e);
+                let network = namespace::open(Path::new(&host.attached)).map_err(fault)?;
+                namespace::in_network(&network, || lead_to(&host.interface, addresses)).map_err(fault)??;
+            }
+            name = entry.parent.clone();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Programs in a session: started, heard of, sent signals.
+
+use super::{FAR_VARIABLE, SESSION_VARIABLE, Session};
+use crate::error::Error;
+use rustix::io::dup;
+use rustix::process::{Pid, Signal, WaitOptions, getpgrp, kill_process_group, wait};
+use rustix::termios::tcgetpgrp;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+/// How a program stands to the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// As if the user's shell had started it: Ctrl-C reaches it by the terminal.
+    Foreground,
+    /// In a process group of its own and without input: Ctrl-C does not reach it, and it is ended with the session.
+    Background,
+}
+
+/// A program that was started.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) pid: i32,
+    pub(super) stand: Stand,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this exit status.
+    Status(u8),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Ended {
+    /// The exit status by which shells report it.
+    pub const fn exit_status(self) -> u8 {
+        match self {
+            Self::Status(status) => status,
+            Self::Signal(signal) => (128 + signal) as u8,
+        }
+    }
+}
+
+/// What happened to a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// It is gone.
+    Ended(i32, Ended),
+    /// It was stopped, as by Ctrl-Z.
+    Stopped(i32),
+}
+
+impl Session {
+    /// Starts a program on a host and returns its process number. It has the caller's environment, folder and terminal.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&mut self, host: usize, argv: &[OsString], stand: Stand) -> Result<i32, Error> {
+        let program = argv.first().map_or_else(String::new, |p| p.to_string_lossy().into_owned());
+        let fault = |reason: String| Error::Start { program: program.clone(), reason };
+        let (mut answers, answer) = io::pipe().map_err(|e| fault(e.to_string()))?;
+        // Copies that stay open over `exec`, for the helper only.
+        let network = dup(&self.hosts[host].network).map_err(|e| fault(e.to_string()))?;
+        let report = dup(&answer).map_err(|e| fault(e.to_string()))?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg("__run").arg("--net-fd").arg(network.as_raw_fd().to_string());
+        command.arg("--report-fd").arg(report.as_raw_fd().to_string());
+        command.arg("--parent").arg(self.entry.pid.to_string());
+        command.arg("--hosts").arg(self.registry.file(&self.id, "hosts"));
+        if self.uplink.is_some() && self.hosts[host].own {
+            command.arg("--resolv").arg(self.registry.file(&self.id, "resolv"));
+        }
+        command.arg("--").args(argv);
+        command.env(SESSION_VARIABLE, &self.id).env(FAR_VARIABLE, &self.entry.far);
+        if stand == Stand::Background {
+            command.process_group(0).stdin(Stdio::null());
+        }
+        let child = command.spawn().map_err(|e| fault(e.to_string()))?;
+        drop((network, report, answer));
+        let mut refusal = String::new();
+        // Ends when the helper has become the program, or has said why not.
+        let _ = answers.read_to_string(&mut refusal);
+        let pid = child.id().cast_signed();
+        if !refusal.is_empty() {
+            let mut child = child;
+            let _ = child.wait();
+            return Err(fault(refusal));
+        }
+        self.programs.push(Running { pid, stand });
+        Ok(pid)
+    }
+
+    /// What has happened since the last call. Orphans that were adopted are buried here too.
+    pub fn news(&mut self) -> Vec<News> {
+        let mut all = Vec::new();
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+            let pid = pid.as_raw_nonzero().get();
+            let ended = match (status.exit_status(), status.terminating_signal()) {
+                (Some(status), _) => Ended::Status(status as u8),
+                (_, Some(signal)) => Ended::Signal(signal),
+                _ if status.stopped() => {
+                    all.extend(self.programs.iter().any(|p| p.pid == pid).then_some(News::Stopped(pid)));
+                    continue;
+                }
+                _ => continue,
+            };
+            let before = self.programs.len();
+            self.programs.retain(|p| p.pid != pid);
+            if self.programs.len() < before {
+                all.push(News::Ended(pid, ended));
+            }
+        }
+        all
+    }
+
+    /// Hands a signal that came to this process on to the programs in the foreground. What the terminal has sent it has sent to them as well.
+    pub fn pass_on(&self, signal: Signal) {
+        let typed = signal == Signal::INT || signal == Signal::QUIT;
+        if typed && is_foreground() {
+            return;
+        }
+        for program in self.programs.iter().filter(|p| p.stand == Stand::Foreground) {
+            bentpipe_os::process::signal(program.pid, signal);
+        }
+    }
+}
+
+impl Running {
+    /// Sends a signal to everything that was started with it.
+    pub(super) fn signal_group(&self, signal: Signal) {
+        if let (Stand::Background, Some(pid)) = (self.stand, Pid::from_raw(self.pid)) {
+            // It may be gone already.
+            let _ = kill_process_group(pid, signal);
+        }
+    }
+}
+
+/// True when this process has a terminal and what is typed there reaches it.
+fn is_foreground() -> bool {
+    File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(&tty).is_ok_and(|group| group == getpgrp()))
+}
+
+/// Makes sure that a program is there before anything is set up for it.
+///
+/// # Errors
+/// When there is no such program, or it may not be run.
+pub fn check_program(name: &OsStr) -> Result<(), Error> {
+    use rustix::fs::{Access, access};
+    let runs = |path: &std::path::Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    let missing = || Error::NoProgram(name.to_string_lossy().into_owned());
+    if name.is_empty() {
+        return Err(missing());
+    }
+    if name.as_encoded_bytes().contains(&b'/') {
+        return if runs(name.as_ref()) { Ok(()) } else { Err(missing()) };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    if std::env::split_paths(&path).any(|folder| runs(&folder.join(name))) { Ok(()) } else { Err(missing()) }
+}
