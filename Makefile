@@ -8,6 +8,7 @@ TEST_ARGS ?=
 VALIDATE_ARGS ?=
 FUZZ_SECONDS ?= 60
 ISSUE ?= spine
+LONG ?=
 
 .PHONY: help build demo test check fmt clippy rustdoc tidy deny examples bench validate pages accept docs fuzz need-cargo need-lints
 
@@ -20,9 +21,9 @@ help:
 	  'make validate   compare with reference simulators and closed forms' \
 	  'make examples   the commands in the documents run and print what is shown' \
 	  'make pages      the pages bentpipe writes, looked at in Chromium' \
-	  'make bench      speed and memory beside ns-2' \
+	  'make bench      speed and memory beside ns-2, live links beside the kernel' \
 	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code' \
-	  'make accept ISSUE=spine   the acceptance list of an issue, one line per item' \
+	  'make accept ISSUE=spine   the acceptance list of an issue, one line per item; LONG=1 takes hours' \
 	  'make docs       the book, in target/book'
 
 build: need-cargo
@@ -68,7 +69,7 @@ pages: need-cargo
 	$(XTASK) pages
 
 accept: need-cargo
-	$(XTASK) accept $(ISSUE)
+	$(XTASK) accept $(ISSUE) $(if $(LONG),--long)
 
 fuzz: need-cargo
 	$(CARGO) run --quiet --release --package bentpipe-wire --example fuzz -- --seconds $(FUZZ_SECONDS)

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `tidy` | style limits and layering that the compiler and clippy do not hold |
 //! | `accept` | the acceptance list of an issue, one line per item |
-//! | `bench` | CPU time beside ns-2, and CPU time and memory with many flows |
+//! | `bench` | CPU time beside ns-2, CPU time and memory with many flows, live links beside the kernel |
 //! | `examples` | the commands in the documents run, and print what they are shown to print |
 //! | `pages` | the pages that bentpipe writes, looked at in a browser |
 //! | `licences` | every dependency has a licence from the list and comes from crates.io |
@@ -29,10 +29,10 @@ type Outcome = Result<(), String>;
 const USAGE: &str = "usage: cargo xtask <command>
   tidy       file and function length, layering, banned calls, unsafe, open ends
   licences   licences and sources of all dependencies
-  accept ISSUE       acceptance list of an issue, one line per item
+  accept ISSUE [--long]   acceptance list of an issue, one line per item; some take hours in full
   examples [--write]   commands in the documents, and the outputs shown there
   pages [--shots DIR]   pages in a browser, narrow and wide, light and dark
-  bench [--strict]   CPU time beside ns-2, growth with many flows";
+  bench [--strict]   CPU time beside ns-2, growth with many flows, live links";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -9,17 +9,21 @@
     reason = "it waits for real programs, and measures them by the clock"
 )]
 
+pub mod agreement;
 pub mod capture;
 pub mod census;
 pub mod cycles;
 pub mod datagrams;
 pub mod delay;
+pub mod features;
 pub mod kernel;
+pub mod refused;
 pub mod rig;
 pub mod scenario;
 pub mod soak;
 pub mod speed;
 pub mod stats;
+pub mod winds;
 
 pub use census::Census;
 pub use rig::{Done, Rig, Running, Who};

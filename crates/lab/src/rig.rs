@@ -191,8 +191,16 @@ impl Rig {
     /// # Errors
     /// When it fails, or takes longer than `limit`.
     pub fn shell(&self, script: &str, limit: Duration) -> Outcome<String> {
-        let done = self.begin(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)?;
+        let done = self.run_shell(script, limit)?;
         if done.code == Some(0) { Ok(done.out) } else { Err(format!("{script}: {}", done.story())) }
+    }
+
+    /// Runs a shell script here to its end.
+    ///
+    /// # Errors
+    /// When it takes longer than `limit`.
+    pub fn run_shell(&self, script: &str, limit: Duration) -> Outcome<Done> {
+        self.begin(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)
     }
 
     fn begin(&self, mut command: Command, name: &str) -> Outcome<Running> {

@@ -1,5 +1,6 @@
 //! `accept`: the acceptance list of an issue, one line per item with its figure and verdict.
 
+mod emulate;
 mod properties;
 mod spine;
 mod tests;
@@ -13,7 +14,14 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     let met = match args {
         [issue] if issue == "spine" => spine::check()?,
         [issue] if issue == "worlds" => worlds::check()?,
-        _ => return Err("usage: cargo xtask accept <issue>, with issue one of: spine, worlds".to_owned()),
+        [issue] if issue == "emulate" => emulate::check(false)?,
+        [issue, long] if issue == "emulate" && long == "--long" => emulate::check(true)?,
+        _ => {
+            return Err(
+                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [--long]"
+                    .to_owned(),
+            );
+        }
     };
     if met { Ok(()) } else { Err("accept: not everything was met".to_owned()) }
 }

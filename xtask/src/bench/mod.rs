@@ -1,5 +1,7 @@
-//! `bench`: what a run costs, beside ns-2 on the same machine in the same minute, and with many flows.
+//! `bench`: what a run costs, beside ns-2 on the same machine in the same minute, and with many flows; what a live link carries, beside the
+//! kernel's own forwarding, and how late its packets leave.
 
+pub(crate) mod live;
 pub(crate) mod measure;
 mod peer;
 mod scaling;
@@ -27,7 +29,8 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     if let Some(unknown) = args.iter().find(|a| *a != "--strict") {
         return Err(format!("bench: unknown option {unknown} (there is only --strict)"));
     }
-    let items = items()?;
+    let mut items = items()?;
+    items.extend(live::items()?);
     println!();
     for item in &items {
         println!("{item}");
@@ -36,7 +39,7 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     if all_met || args.is_empty() { Ok(()) } else { Err("bench: not everything was met".to_owned()) }
 }
 
-/// Runs everything; one item per requirement.
+/// Runs everything that is simulated; one item per requirement.
 ///
 /// # Errors
 /// When bentpipe cannot be built or run. That ns-2 is missing is a skipped item.

@@ -1,0 +1,134 @@
+//! Real programs over live links, measured from outside, as root and as an ordinary user: the quick versions of the acceptance list.
+//!
+//! What takes a minute or more runs beside the rest, so tests here share the processors: limits on time are generous, those on counts are exact.
+
+use lab::cycles::{killed, regular};
+use lab::datagrams::{Stream, send};
+use lab::scenario::OneLink;
+use lab::{Rig, Who, delay, features, refused, rig, soak};
+use std::path::Path;
+
+/// Share of honest runs that a statistical test may fail.
+const CHANCE: f64 = 1e-4;
+/// Two ways of `geo-10m`, with 84 bytes each way at its rate.
+const GEO_MS: f64 = 550.134;
+/// A link without errors.
+const CLEAN: OneLink<'static> =
+    OneLink { rate: "10 Mbit/s", delay: "20 ms", buffer: "100 kB", loss: 0.0, ber: 0.0, seed: 4 };
+
+/// A place to run in, or the reason why there is none.
+fn place(test: &str, who: Who) -> Option<Rig> {
+    let missing =
+        ["iperf3", "ping", "tcpdump", "ip", "unshare", "nsenter", "setpriv"].iter().find(|p| !rig::has(p));
+    if let Some(program) = missing {
+        println!("SKIPPED {test}: {program} is not installed");
+        return None;
+    }
+    match Rig::new(Path::new(env!("CARGO_BIN_EXE_bentpipe")), who) {
+        Ok(rig) => Some(rig),
+        Err(why) => {
+            println!("SKIPPED {test}: {why}");
+            None
+        }
+    }
+}
+
+#[track_caller]
+fn pings_take(rig: &Rig, far: &str, expected_ms: f64) {
+    let pings = delay::pings(rig, &["geo-10m"], far, 100, 50).unwrap();
+    assert_eq!(pings.came, 100, "{pings:?}");
+    assert!((pings.median_ms - expected_ms).abs() < 1.0, "{pings:?}");
+}
+
+#[test]
+fn pings_take_the_round_trip_and_serialisation() {
+    let Some(rig) = place("pings_take_the_round_trip_and_serialisation", Who::Ourselves) else { return };
+    pings_take(&rig, "far", GEO_MS);
+}
+
+#[test]
+fn pings_take_the_round_trip_for_an_ordinary_user_and_ipv6() {
+    let name = "pings_take_the_round_trip_for_an_ordinary_user_and_ipv6";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    pings_take(&rig, "-6 far", GEO_MS + 0.032);
+}
+
+#[test]
+fn the_rate_is_the_links() {
+    let Some(rig) = place("the_rate_is_the_links", Who::Ourselves) else { return };
+    let bps = delay::rate(&rig, &["geo-10m"], 13e6, 10).unwrap();
+    assert!((bps / 10e6 - 1.0).abs() < 2e-3, "{bps}");
+}
+
+#[test]
+fn packets_are_lost_as_the_model_says() {
+    let Some(rig) = place("packets_are_lost_as_the_model_says", Who::Ordinary) else { return };
+    let scenario = rig.file("loss.toml", &OneLink { loss: 0.01, ..CLEAN }.toml()).unwrap();
+    let stream = Stream { ip_len: 200, rate_bps: 5e6, seconds: 8 };
+    let tally = send(&rig, &[&scenario], &stream).unwrap();
+    assert!(tally.sent > 20_000 && tally.within(0.01, CHANCE).2 && tally.out_of_order == 0, "{tally:?}");
+}
+
+#[test]
+fn long_packets_meet_more_bit_errors_than_short_ones() {
+    let Some(rig) = place("long_packets_meet_more_bit_errors_than_short_ones", Who::Ourselves) else {
+        return;
+    };
+    const BER: f64 = 1e-5;
+    let link = OneLink { rate: "50 Mbit/s", buffer: "1 MB", ber: BER, ..CLEAN };
+    let scenario = rig.file("ber.toml", &link.toml()).unwrap();
+    for ip_len in [1500, 100] {
+        let rate_bps = 2000.0 * 8.0 * f64::from(ip_len);
+        let tally = send(&rig, &[&scenario], &Stream { ip_len, rate_bps, seconds: 6 }).unwrap();
+        let all_right = (0..ip_len * 8).fold(1.0, |p, _| p * (1.0 - BER));
+        assert!(tally.sent > 10_000 && tally.within(1.0 - all_right, CHANCE).2, "{ip_len}: {tally:?}");
+    }
+}
+
+#[test]
+fn an_ordinary_user_can_do_everything() {
+    let Some(rig) = place("an_ordinary_user_can_do_everything", Who::Ordinary) else { return };
+    let failed: Vec<_> = features::walk(&rig).into_iter().filter(|s| s.outcome.is_err()).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn wrong_input_is_refused_and_leaves_nothing() {
+    for who in [Who::Ourselves, Who::Ordinary] {
+        let Some(rig) = place("wrong_input_is_refused_and_leaves_nothing", who) else { return };
+        let all = refused::all(&rig).unwrap();
+        let failed: Vec<_> = all.into_iter().filter(|r| r.outcome.is_err()).collect();
+        assert!(failed.is_empty(), "{who:?} {failed:#?}");
+    }
+}
+
+#[test]
+fn starts_and_stops_leave_nothing() {
+    for (who, n) in [(Who::Ourselves, 150), (Who::Ordinary, 50)] {
+        let Some(rig) = place("starts_and_stops_leave_nothing", who) else { return };
+        let cycles = regular(&rig, n).unwrap();
+        assert_eq!(cycles.leaks, Vec::<String>::new(), "{who:?}");
+    }
+}
+
+#[test]
+fn what_a_killed_session_leaves_is_removed() {
+    for (who, n) in [(Who::Ourselves, 10), (Who::Ordinary, 10)] {
+        let Some(rig) = place("what_a_killed_session_leaves_is_removed", who) else { return };
+        let uplink = !rig.is_ordinary() && rig::has("nft");
+        assert_eq!(killed(&rig, n, 4, uplink).unwrap().leaks, Vec::<String>::new(), "{who:?}");
+    }
+}
+
+#[test]
+fn two_minutes_keep_their_order_and_every_loss_has_a_cause() {
+    let Some(rig) = place("two_minutes_keep_their_order_and_every_loss_has_a_cause", Who::Ordinary) else {
+        return;
+    };
+    let soak = soak::run(&rig, 120, 4).unwrap();
+    assert_eq!(soak.tally.out_of_order, 0, "{soak:?}");
+    // a busy machine may lose packets beside the link, but then it says how many
+    assert_eq!(soak.unexplained(), i64::try_from(soak.timing.port_drops).unwrap(), "{soak:?}");
+    assert!(soak.growth_kb() < 1024, "{soak:?}");
+    assert!(soak.tally.sent > 400_000 && soak.tally.within(0.01, CHANCE).2, "{:?}", soak.tally);
+}

@@ -1,0 +1,127 @@
+//! What is refused: with one clear message that says what to do, exit status 2, and nothing left behind.
+
+use crate::Outcome;
+use crate::census::Census;
+use crate::rig::{Done, Rig};
+use std::time::Duration;
+
+/// How long a refusal may take.
+const LIMIT: Duration = Duration::from_secs(30);
+/// The exit status of refused input.
+const REFUSED: i32 = 2;
+
+/// A refusal and what is wrong with it, if something is.
+#[derive(Debug)]
+pub struct Refusal {
+    /// What was tried.
+    pub what: &'static str,
+    /// What the user read, or what is wrong with it.
+    pub outcome: Outcome<String>,
+}
+
+/// Everything that can be tried by the rig's user.
+///
+/// # Errors
+/// When the machine cannot be looked at.
+pub fn all(rig: &Rig) -> Outcome<Vec<Refusal>> {
+    rig.output(&["doctor", "--clean"], LIMIT)?;
+    let before = Census::take(rig)?;
+    let mut all = Vec::new();
+    for (what, words, expected) in [
+        ("an unknown link", &["emulate", "geo-10", "--", "true"][..], "geo-10m"),
+        ("an unknown file", &["emulate", "scenarios/none.toml", "--", "true"], "scenarios/none.toml"),
+        ("no link", &["emulate"], "Usage"),
+        ("an unknown program", &["emulate", "geo-10m", "--", "no-such-program"], "no-such-program"),
+        ("an unknown option", &["emulate", "geo-10m", "--lose", "1", "--", "true"], "--lose"),
+        ("a speed that is none", &["emulate", "geo-10m", "--speed", "-1", "--", "true"], "speed"),
+        ("no session to show", &["link", "show"], "emulate"),
+        ("a change of nothing", &["link", "set"], "Usage"),
+        ("a journal that is none", &["replay", "scenarios/window.toml"], "journal"),
+        ("nothing to compare", &["compare", "scenarios/none.toml"], "scenarios/none.toml"),
+    ] {
+        all.push(Refusal { what, outcome: judge(rig, &rig.run(words, LIMIT)?, expected, &before) });
+    }
+    all.push(Refusal { what: "a second session of the same name", outcome: second(rig, &before) });
+    if rig.is_ordinary() {
+        let done = rig.run(&["emulate", "geo-10m", "--uplink", "--", "true"], LIMIT)?;
+        all.push(Refusal {
+            what: "an uplink without permission",
+            outcome: judge(rig, &done, "root", &before),
+        });
+    } else {
+        all.push(Refusal { what: "an interface name that is taken", outcome: taken(rig) });
+        all.push(Refusal { what: "no user namespaces", outcome: closed(rig, &before) });
+    }
+    Ok(all)
+}
+
+/// One message with `expected` in it, exit status 2, nothing on standard output, and the machine as before.
+fn judge(rig: &Rig, done: &Done, expected: &str, before: &Census) -> Outcome<String> {
+    if done.code != Some(REFUSED) {
+        return Err(done.story());
+    }
+    if !done.out.is_empty() || !done.err.contains(expected) || done.err.contains("panicked") {
+        return Err(format!("`{expected}` is not in: {}{}", done.err.trim(), done.out.trim()));
+    }
+    let leaks = Census::leaks(rig, before, 1000)?;
+    if let Some(first) = leaks.first() {
+        return Err(format!("{} left behind: {first}", leaks.len()));
+    }
+    Ok(done.err.lines().next().unwrap_or_default().to_owned())
+}
+
+/// The first keeps running meanwhile.
+fn second(rig: &Rig, before: &Census) -> Outcome<String> {
+    let ready = rig.path("ready");
+    let script = format!("touch '{}'; sleep 60", ready.display());
+    let first = rig.start(&["emulate", "geo-10m", "--name", "one", "--", "sh", "-c", &script])?;
+    let is_ready = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        ready.exists()
+    });
+    if !is_ready {
+        return Err(format!("the first did not start: {}", first.err()));
+    }
+    let done = rig.run(&["emulate", "geo-10m", "--name", "one", "--", "true"], LIMIT)?;
+    let still_there = rig.run(&["link", "show", "--json"], LIMIT)?;
+    drop(first);
+    rig.output(&["doctor", "--clean"], LIMIT)?;
+    let _ = std::fs::remove_file(&ready);
+    if still_there.code != Some(0) {
+        return Err(format!("the first session suffered: {}", still_there.story()));
+    }
+    judge(rig, &done, "one", before)
+}
+
+/// On the machine's side an uplink needs an interface.
+fn taken(rig: &Rig) -> Outcome<String> {
+    rig.shell(
+        "ip link add bent0 type dummy 2>/dev/null || ip link add bent0 type veth peer name bent1",
+        LIMIT,
+    )?;
+    let before = Census::take(rig)?;
+    let done = rig.run(&["emulate", "geo-10m", "--uplink", "--name", "taken", "--", "true"], LIMIT)?;
+    let judged = match done.code {
+        // ours has another name: nothing stands in the way
+        Some(0) => match Census::leaks(rig, &before, 1000)?.first() {
+            None => Ok("no clash: interfaces of an uplink have other names".to_owned()),
+            Some(leak) => Err(format!("left behind: {leak}")),
+        },
+        _ => judge(rig, &done, "bent0", &before),
+    };
+    rig.shell("ip link del bent0", LIMIT)?;
+    judged
+}
+
+/// A kernel that gives no user namespaces to a process without privileges.
+fn closed(rig: &Rig, before: &Census) -> Outcome<String> {
+    let program = rig.program().display().to_string();
+    let script = format!(
+        "unshare --user --map-root-user -- sh -c 'echo 0 >/proc/sys/user/max_user_namespaces &&
+exec setpriv --bounding-set=-all --inh-caps=-all -- \"$0\" emulate geo-10m -- true' '{program}'; echo \"code $?\""
+    );
+    let done = rig.run_shell(&script, LIMIT)?;
+    let code = done.out.trim().strip_prefix("code ").and_then(|c| c.parse().ok());
+    let done = Done { code, out: String::new(), ..done };
+    judge(rig, &done, "max_user_namespaces", before)
+}
