@@ -7,6 +7,7 @@
 //! units) -> `resolve` (names, counts, limits).
 
 mod amount;
+mod change;
 mod diagnostic;
 mod form;
 mod keys;
@@ -27,6 +28,7 @@ mod value;
 mod write;
 
 pub use amount::{Amount, Measures, amount};
+pub use change::{change, length};
 pub use diagnostic::{Diagnostic, Place, nearest};
 pub use profile::{Profile, profiles};
 pub use reference::reference;

@@ -57,7 +57,7 @@ impl Source {
 /// A range of bytes in one of the texts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span {
-    /// 0 is the file, `n` the n-th `--set`.
+    /// 0 is the file, `n` the n-th `--set`, or the n-th word of a command line.
     pub(crate) origin: u32,
     pub(crate) start: u32,
     pub(crate) end: u32,
@@ -81,6 +81,11 @@ pub(crate) struct Sources<'a> {
 impl<'a> Sources<'a> {
     pub(crate) fn new(file: &'a Source, sets: &[(String, String)]) -> Self {
         Self { file, sets: sets.iter().map(|(name, value)| set_line(name, value)).collect() }
+    }
+
+    /// With words of the command line in place of `--set`s; `file` is then only a name.
+    pub(crate) fn of_words(file: &'a Source, words: &[String]) -> Self {
+        Self { file, sets: words.to_vec() }
     }
 
     /// The text that a span of the file covers.

@@ -1,0 +1,65 @@
+//! A change of links as it is made and as a journal keeps it.
+
+use super::messages::{MOST, Values};
+use crate::network::Net;
+use bentpipe_base::{Duration, NodeId};
+use serde::{Deserialize, Serialize};
+
+/// A change as a journal keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Made {
+    /// Names of the directions.
+    pub(super) on: Vec<String>,
+    /// What is done to each.
+    pub(super) act: Act,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Act {
+    Set(Values),
+    OutageNs(u64),
+    Reset,
+}
+
+/// Makes a change of a journal again, at the network's present time.
+///
+/// # Errors
+/// What is not understood.
+pub fn repeat(json: &str, net: &mut Net) -> Result<(), String> {
+    let made: Made = serde_json::from_str(json).map_err(|e| e.to_string())?;
+    for name in &made.on {
+        let id = net.network.links.iter().find(|l| l.0 == *name).map(|l| l.1);
+        let id = id.ok_or_else(|| format!("there is no link direction `{name}`"))?;
+        made.act.check()?;
+        made.act.apply(net, name, id)?;
+    }
+    Ok(())
+}
+
+impl Act {
+    /// Refuses what is out of range.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Set(values) => values.change().map(|_| ()),
+            Self::OutageNs(ns) if *ns == 0 || *ns > MOST.0 => Err("length_ns is out of range".to_owned()),
+            Self::OutageNs(_) | Self::Reset => Ok(()),
+        }
+    }
+
+    /// Does it to one direction, now.
+    pub(super) fn apply(&self, net: &mut Net, name: &str, id: NodeId) -> Result<(), String> {
+        // what passed whole so far is a packet of its own from now on: losses and rates act on wire packets
+        net.cut_from_now_on();
+        let Some((link, mut cx)) = net.network.sim.link(id) else {
+            return Err(format!("`{name}` is not a link"));
+        };
+        match self {
+            Self::Set(values) => link.change(&mut cx, name, &values.change()?),
+            Self::OutageNs(ns) => link.outage(&mut cx, name, Duration(*ns)),
+            Self::Reset => link.reset(&mut cx, name),
+        }
+        Ok(())
+    }
+}

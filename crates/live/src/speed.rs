@@ -1,0 +1,260 @@
+//! A scenario whose clock runs faster: two hours of a fade in two minutes, over a link that packets find as it is.
+//!
+//! Faster by the factor goes what the scenario dates, and what changes over minutes and hours: the end of the run, starts of flows, readers' pauses, intervals
+//! of measuring and recording; changes of the timeline, with the outages it says; steps of capacity; the profile of a fade, rain, and the reports of adaptive
+//! coding that follow it; passes, slots and handovers of satellites; outages that recur, their gaps and their lengths. So the share of time that a link
+//! is faded or blind stays what it is, and a scenario in which something happens at its end still ends with it.
+//!
+//! As they are stay the things that a packet feels on its way: rate, delay, queue, losses, bursts, jitter and its steps, mahimahi traces (they are the rate),
+//! frames and grants of demand assignment, release after idle, scintillation (its corner stays at 0.1 Hz), and all that applications do: think times, gaps, rates.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_link::{
+    CapacityTrace, Dynamics, Fade, FadeEffect, FadeSource, Handover, Orbit, SHORTEST_STEP, Slots,
+};
+use bentpipe_scenario::{InstrumentSpec, Reader, Scenario, Start};
+
+/// Slowest and fastest: a day in 9 years, a year in 5 minutes.
+const RANGE: (f64, f64) = (1.0 / 3650.0, 100_000.0);
+
+/// A factor that makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("the speed {0} makes no sense: give a number from 0.0003 to 100000; 60 makes an hour a minute")]
+pub struct SpeedError(pub String);
+
+/// Reads a factor: `60`, `0.5`.
+///
+/// # Errors
+/// When it is no number, or one that no scenario can be run at.
+pub fn parse(text: &str) -> Result<f64, SpeedError> {
+    let factor: f64 = text.trim().parse().map_err(|_| SpeedError(format!("`{text}`")))?;
+    // also refuses what is not a number
+    if (RANGE.0..=RANGE.1).contains(&factor) { Ok(factor) } else { Err(SpeedError(format!("{factor}"))) }
+}
+
+/// Makes the scenario's clock run `speed` times as fast. What is not a factor that [`parse`] gives changes nothing.
+pub fn faster(scenario: &mut Scenario, speed: f64) {
+    if speed == 1.0 || !(RANGE.0..=RANGE.1).contains(&speed) {
+        return;
+    }
+    let clock = Clock(speed);
+    clock.span(&mut scenario.duration);
+    if let Some((from, to)) = &mut scenario.measure {
+        clock.date(from);
+        clock.date(to);
+    }
+    for link in &mut scenario.links {
+        for side in [&mut link.forward, &mut link.backward] {
+            if let Some(dynamics) = &mut side.dynamics {
+                clock.dynamics(dynamics);
+            }
+        }
+    }
+    for flow in &mut scenario.flows {
+        clock.start(&mut flow.start);
+        clock.reader(&mut flow.reader);
+    }
+    for InstrumentSpec { every, .. } in &mut scenario.instruments {
+        clock.step(every);
+    }
+    for capture in &mut scenario.captures {
+        clock.date(&mut capture.from);
+        clock.date(&mut capture.to);
+    }
+}
+
+/// How fast.
+#[derive(Clone, Copy)]
+struct Clock(f64);
+
+impl Clock {
+    fn time(self, ns: u64) -> u64 {
+        match ns {
+            // an end that never comes does not come sooner
+            u64::MAX => ns,
+            _ => (ns as f64 / self.0 + 0.5) as u64,
+        }
+    }
+
+    fn date(self, at: &mut Instant) {
+        at.0 = self.time(at.0);
+    }
+
+    fn span(self, length: &mut Duration) {
+        length.0 = self.time(length.0);
+    }
+
+    /// Something that must take some time.
+    fn step(self, length: &mut Duration) {
+        self.span(length);
+        *length = (*length).max(SHORTEST_STEP);
+    }
+
+    fn start(self, start: &mut Start) {
+        match start {
+            Start::At(at) => self.date(at),
+            Start::Uniform(from, to) => {
+                self.date(from);
+                self.date(to);
+            }
+        }
+    }
+
+    fn reader(self, reader: &mut Reader) {
+        match reader {
+            Reader::Eager | Reader::Slow(_) => {}
+            Reader::Pause { from, to } => {
+                self.date(from);
+                self.date(to);
+            }
+            Reader::StopAt(at) => self.date(at),
+        }
+    }
+
+    fn dynamics(self, dynamics: &mut Dynamics) {
+        let Dynamics { changes, capacity, orbit, fade, bursts: _, outages, access: _ } = dynamics;
+        for (at, _) in changes {
+            self.date(at);
+        }
+        if let Some(CapacityTrace::Steps { points, repeat }) = capacity {
+            *points = points.iter().map(|&(at, rate)| (Instant(self.time(at.0)), rate)).collect();
+            if let Some(repeat) = repeat {
+                self.step(repeat);
+            }
+        }
+        match orbit {
+            Some(Orbit::Pass(pass)) => {
+                pass.pace *= self.0;
+                self.step(&mut pass.every);
+            }
+            Some(Orbit::Slots(slots)) => self.slots(slots),
+            None => {}
+        }
+        if let Some(fade) = fade {
+            self.fade(fade);
+        }
+        if let Some(outages) = outages {
+            self.span(&mut outages.every);
+            self.span(&mut outages.shortest);
+            self.span(&mut outages.longest);
+        }
+    }
+
+    fn slots(self, slots: &mut Slots) {
+        self.step(&mut slots.period);
+        self.span(&mut slots.offset);
+        match &mut slots.handover {
+            Handover::Outage(shortest, longest) => {
+                self.span(shortest);
+                self.span(longest);
+            }
+            Handover::Loss(_, time) => self.span(time),
+            Handover::Seamless => {}
+        }
+    }
+
+    fn fade(self, fade: &mut Fade) {
+        self.step(&mut fade.every);
+        match &mut fade.source {
+            FadeSource::Profile(points) => {
+                *points = points.iter().map(|&(at, db)| (Instant(self.time(at.0)), db)).collect();
+            }
+            FadeSource::Rain(rain) => {
+                // the same samples, closer together
+                rain.beta *= self.0;
+                self.step(&mut rain.step);
+            }
+        }
+        if let FadeEffect::Acm(acm) = &mut fade.effect {
+            self.span(&mut acm.delay);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_scenario::{Source, load};
+
+    const TEXT: &str = r#"
+schema = 1
+title = "everything that has a time"
+duration = "2 h"
+measure = { from = "60 s", to = "120 s" }
+
+[dumbbell]
+access = { rate = "100 Mbit/s", delay = "1 ms", buffer = "50 packets" }
+rate = "10 Mbit/s"
+rtt = "600 ms"
+buffer = "50 packets"
+framing = "4 B"
+capacity = { steps = [["60 s", "1 Mbit/s"], ["120 s", "none"]], repeat = "180 s" }
+fade = { profile = [["0 s", "5 dB"], ["7200 s", "0 dB"]], acm = { clear = "13.5 dB", delay = "6 s" }, every = "15 s" }
+bursts = { loss = 0.01, burst = "100 ms" }
+outages = { every = "60 s", length = "6 s" }
+
+[dumbbell.return]
+orbit = { slots = { delay = ["20 ms", "30 ms"], period = "15 s", offset = "3 s", jitter = "1 ms", handover = { outage = "60 ms" } } }
+
+[[timeline]]
+at = "600 s"
+link = "bottleneck"
+outage = "60 s"
+
+[[flows]]
+from = "src1"
+to = "dst1"
+start = "30 s"
+app = "bulk"
+"#;
+
+    fn scenario() -> Scenario {
+        load(&Source::new("test", TEXT), &[], None).unwrap_or_else(|d| panic!("{d}"))
+    }
+
+    fn secs(s: f64) -> Duration {
+        Duration::from_secs_f64(s)
+    }
+
+    #[test]
+    fn dates_come_sooner_and_what_packets_feel_stays() {
+        let (before, mut s) = (scenario(), scenario());
+        faster(&mut s, 60.0);
+        assert_eq!(s.duration, secs(120.0));
+        assert_eq!(s.measure, Some((Instant(1_000_000_000), Instant(2_000_000_000))));
+        assert_eq!(s.flows[0].start, Start::At(Instant(500_000_000)));
+        let (old, new) = (&before.links[0].forward, &s.links[0].forward);
+        assert_eq!((new.rate, new.delay, new.buffer), (old.rate, old.delay, old.buffer));
+        let d = new.dynamics.as_deref().unwrap();
+        assert_eq!(d.changes.iter().map(|c| c.0.0).collect::<Vec<_>>(), [10_000_000_000, 11_000_000_000]);
+        let Some(CapacityTrace::Steps { points, repeat }) = &d.capacity else { panic!("no steps") };
+        assert_eq!((points[1].0, *repeat), (Instant(2_000_000_000), Some(secs(3.0))));
+        let fade = d.fade.as_ref().unwrap();
+        assert_eq!(fade.every, secs(0.25));
+        let FadeSource::Profile(points) = &fade.source else { panic!("no profile") };
+        assert_eq!(points[1], (Instant(120_000_000_000), 0.0));
+        let FadeEffect::Acm(acm) = &fade.effect else { panic!("no adaptive coding") };
+        assert_eq!(acm.delay, secs(0.1));
+        assert_eq!(d.bursts, old.dynamics.as_ref().unwrap().bursts);
+        let outages = d.outages.unwrap();
+        assert_eq!((outages.every, outages.longest), (secs(1.0), secs(0.1)));
+        let back = s.links[0].backward.dynamics.as_ref().unwrap();
+        let Some(Orbit::Slots(slots)) = &back.orbit else { panic!("no slots") };
+        assert_eq!((slots.period, slots.offset, slots.jitter), (secs(0.25), secs(0.05), secs(1e-3)));
+        assert_eq!(slots.handover, Handover::Outage(secs(1e-3), secs(1e-3)));
+    }
+
+    #[test]
+    fn a_speed_of_one_changes_nothing_and_nonsense_is_refused() {
+        let mut s = scenario();
+        faster(&mut s, 1.0);
+        assert_eq!(s, scenario());
+        faster(&mut s, f64::NAN);
+        faster(&mut s, 0.0);
+        assert_eq!(s, scenario());
+        assert_eq!((parse("60"), parse(" 0.5 ")), (Ok(60.0), Ok(0.5)));
+        for text in ["", "fast", "0", "-1", "1e9", "nan", "inf"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Requests and answers: what is changed, when, what is said about it, and what a journal makes of it.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_live::control::{Desk, Done, On, Reply, Request, State, Values, Way, repeat};
+use bentpipe_live::{Addresses, Net};
+use bentpipe_scenario::{Scenario, Source, load};
+
+const TWO_HOSTS: &str = r#"
+schema = 1
+title = "a link"
+duration = "1 h"
+hosts = [{ name = "far" }, { name = "near" }]
+
+[[links]]
+name = "satellite"
+from = "far"
+to = "near"
+forward = { rate = "10 Mbit/s", delay = "275 ms", buffer = "100 packets" }
+backward = { rate = "2 Mbit/s", delay = "275 ms", buffer = "64 kB", loss = 0.01 }
+
+[[flows]]
+from = "far"
+to = "near"
+app = "bulk"
+"#;
+
+const DUMBBELL: &str = r#"
+schema = 1
+title = "a bottleneck"
+duration = "1 h"
+
+[dumbbell]
+pairs = 2
+rate = "10 Mbit/s"
+rtt = "100 ms"
+buffer = "50 packets"
+access = { rate = "100 Mbit/s", delay = "1 ms", buffer = "500 packets" }
+
+[[flows]]
+from = "src1"
+to = "dst1"
+app = "bulk"
+"#;
+
+fn scenario(text: &str) -> Scenario {
+    load(&Source::new("test", text), &[], None).unwrap_or_else(|d| panic!("{d}"))
+}
+
+fn bench(text: &str) -> (Net, Desk) {
+    let scenario = scenario(text);
+    let net = Net::new(&scenario, Addresses::new([], None));
+    let desk = Desk::new(&scenario, net.network.links.clone());
+    (net, desk)
+}
+
+fn seconds(s: f64) -> Instant {
+    Instant::ZERO + Duration::from_secs_f64(s)
+}
+
+fn set(link: Option<&str>, way: Way, values: Values) -> Request {
+    Request::Set { on: On { link: link.map(str::to_owned), way }, values }
+}
+
+fn done(reply: Reply) -> Done {
+    match reply {
+        Reply::Done(done) => done,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refusal(reply: Reply) -> String {
+    match reply {
+        Reply::Refused { message, help } => [vec![message], help].concat().join("\n"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_change_says_when_it_took_effect_and_what_was_before() {
+    let (mut net, desk) = bench(TWO_HOSTS);
+    net.advance(seconds(12.5));
+    let values = Values { rate_bps: Some(5_000_000), loss: Some(1e-3), ..Values::default() };
+    let lines: Vec<String> =
+        done(desk.change(&mut net, None, &set(None, Way::Both, values))).lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "at 12.500000 s  satellite: rate 5 Mbit/s (was 10 Mbit/s), loss 0.001 (was 0)",
+            "at 12.500000 s  satellite-return: rate 5 Mbit/s (was 2 Mbit/s), loss 0.001 (was 0.01)",
+        ]
+    );
+    let values = Values { buffer_packets: Some(7), up: Some(false), ..Values::default() };
+    let lines: Vec<String> =
+        done(desk.change(&mut net, None, &set(Some("satellite"), Way::Backward, values))).lines().collect();
+    assert_eq!(
+        lines,
+        ["at 12.500000 s  satellite-return: buffer 7 packets (was 64000 B), down: nothing gets through"]
+    );
+    net.advance(seconds(20.0));
+    let reset = Request::Reset { on: On { link: Some("satellite-return".to_owned()), way: Way::Both } };
+    let lines: Vec<String> = done(desk.change(&mut net, None, &reset)).lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "at 20.000000 s  satellite-return: as the link has it: rate 2 Mbit/s (was 5 Mbit/s), buffer 64000 B (was 7 packets), loss 0.01 (was 1)"
+        ]
+    );
+}
+
+#[test]
+fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
+    let (mut net, mut desk) = bench(TWO_HOSTS);
+    net.advance(seconds(1.0));
+    let values = Values { delay_ns: Some(20_000_000), ..Values::default() };
+    done(desk.change(&mut net, None, &set(None, Way::Forward, values.clone())));
+    let outage = Request::Outage { on: On::default(), length_ns: 5_000_000_000 };
+    let lines: Vec<String> = done(desk.change(&mut net, None, &outage)).lines().collect();
+    assert_eq!(lines[0], "at 1.000000 s  satellite: nothing gets through for 5 s, until 6.000000 s");
+    net.advance(seconds(2.0));
+    let links = desk.links(&mut net);
+    assert_eq!(links.len(), 2);
+    let (forward, backward) = (&links[0], &links[1]);
+    assert_eq!((forward.from.as_str(), forward.to.as_str(), forward.backward), ("far", "near", false));
+    assert_eq!((backward.from.as_str(), backward.name.as_str()), ("near", "satellite-return"));
+    assert_eq!((forward.one_way_ms, forward.set.clone(), forward.up), (20.0, values, false));
+    assert_eq!((forward.outage_until_s, backward.outage_until_s), (Some(6.0), Some(6.0)));
+    assert_eq!((backward.set.clone(), backward.limit_bytes), (Values::default(), Some(64_000)));
+    net.advance(seconds(6.0));
+    let links = desk.links(&mut net);
+    assert!(links.iter().all(|l| l.up && l.outage_until_s.is_none()), "{links:?}");
+}
+
+#[test]
+fn links_are_found_by_name_and_mistakes_are_answered() {
+    let (mut net, desk) = bench(DUMBBELL);
+    let values = || Values { loss: Some(0.5), ..Values::default() };
+    let mut ask = |link, way, values| desk.change(&mut net, None, &set(link, way, values));
+    // without a name the bottleneck is meant
+    let names = |d: Done| d.changes.into_iter().map(|c| c.name).collect::<Vec<_>>();
+    assert_eq!(names(done(ask(None, Way::Both, values()))), ["bottleneck", "bottleneck-return"]);
+    assert_eq!(names(done(ask(Some("src2-access"), Way::Forward, values()))), ["src2-access"]);
+    assert_eq!(names(done(ask(Some("src2-access-return"), Way::Both, values()))), ["src2-access-return"]);
+    let said = refusal(ask(Some("src2-access-return"), Way::Forward, values()));
+    assert_eq!(said, "`src2-access-return` is one direction, and not that one");
+    let said = refusal(ask(Some("botleneck"), Way::Both, values()));
+    assert_eq!(
+        said,
+        "there is no link `botleneck`\ndid you mean `bottleneck`?\nlinks: bottleneck, src1-access, src2-access, dst1-access, dst2-access"
+    );
+    assert!(refusal(ask(None, Way::Both, Values::default())).starts_with("nothing is set"));
+    for wrong in [
+        Values { rate_bps: Some(0), ..Values::default() },
+        Values { rate_bps: Some(u64::MAX), ..Values::default() },
+        Values { delay_ns: Some(u64::MAX), ..Values::default() },
+        Values { loss: Some(1.5), ..Values::default() },
+        Values { ber: Some(f64::NAN), ..Values::default() },
+        Values { buffer_packets: Some(1), buffer_bytes: Some(1), ..Values::default() },
+    ] {
+        refusal(ask(None, Way::Both, wrong));
+    }
+    refusal(desk.change(&mut net, None, &Request::Outage { on: On::default(), length_ns: 0 }));
+}
+
+#[test]
+fn without_a_bottleneck_one_of_several_links_must_be_named() {
+    let star = "schema = 1\ntitle = \"two\"\nduration = \"1 h\"\nhosts = [{ name = \"a\" }, { name = \"b\" }]\n\
+        routers = [{ name = \"r\" }]\n\
+        [[links]]\nname = \"one\"\nfrom = \"a\"\nto = \"r\"\nprofile = \"geo-10m\"\n\
+        [[links]]\nname = \"two\"\nfrom = \"r\"\nto = \"b\"\nprofile = \"terrestrial\"\n\
+        [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\n";
+    let (mut net, desk) = bench(star);
+    let reset = Request::Reset { on: On::default() };
+    let said = refusal(desk.change(&mut net, None, &reset));
+    assert_eq!(said, "there are 2 links: name one with --link\nlinks: one, two");
+}
+
+#[test]
+fn a_journals_change_is_made_again_the_same_way() {
+    let (mut net, mut desk) = bench(TWO_HOSTS);
+    net.advance(seconds(3.0));
+    let json = r#"{"on":["satellite"],"act":{"set":{"rate_bps":1000000,"loss":0.25}}}"#;
+    assert_eq!(repeat(json, &mut net), Ok(()));
+    assert_eq!(repeat(r#"{"on":["satellite-return"],"act":{"outage_ns":1000}}"#, &mut net), Ok(()));
+    let links = desk.links(&mut net);
+    assert_eq!((links[0].rate_bps, links[0].loss), (Some(1_000_000), 0.25));
+    assert_eq!(links[1].outage_until_s, Some(3.000_001));
+    assert_eq!(repeat(r#"{"on":["satellite"],"act":"reset"}"#, &mut net), Ok(()));
+    assert_eq!(desk.links(&mut net)[0].rate_bps, Some(10_000_000));
+    for wrong in [
+        "",
+        "{}",
+        r#"{"on":["moon"],"act":"reset"}"#,
+        r#"{"on":["satellite"],"act":"explode"}"#,
+        r#"{"on":["satellite"],"act":{"set":{"loss":7}}}"#,
+        r#"{"on":["satellite"],"act":{"set":{"colour":7}}}"#,
+    ] {
+        assert!(repeat(wrong, &mut net).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn lines_read_back_as_they_were_written() {
+    let requests = [
+        (Request::Show, r#"{"request":"show"}"#),
+        (
+            set(None, Way::Both, Values { loss: Some(1e-3), ..Values::default() }),
+            r#"{"request":"set","on":{"way":"both"},"values":{"loss":0.001}}"#,
+        ),
+        (
+            Request::Outage { on: On { link: Some("a".to_owned()), way: Way::Backward }, length_ns: 5 },
+            r#"{"request":"outage","on":{"link":"a","way":"backward"},"length_ns":5}"#,
+        ),
+    ];
+    for (request, line) in requests {
+        assert_eq!(serde_json::to_string(&request).unwrap(), line);
+        assert_eq!(serde_json::from_str::<Request>(line).unwrap(), request);
+    }
+    let (mut net, mut desk) = bench(TWO_HOSTS);
+    let state = State { session: "a1".to_owned(), links: desk.links(&mut net), ..State::default() };
+    for reply in [Reply::State(Box::new(state)), Reply::refused("no"), Reply::Done(Done { at_ns: 1, changes: vec![] })] {
+        let line = serde_json::to_string(&reply).unwrap();
+        assert!(!line.contains('\n'));
+        assert_eq!(serde_json::from_str::<Reply>(&line).unwrap(), reply);
+    }
+    for wrong in [r#"{"request":"sing"}"#, r#"{"request":"set","on":{},"values":{"rate":1}}"#, "[]", "5", r#"{"request":"reset","on":{"way":"up"}}"#] {
+        assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
+    }
+}

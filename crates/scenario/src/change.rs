@@ -1,0 +1,161 @@
+//! Changes of a running link as a user writes them: the words of `bentpipe link set`, read as the keys of a timeline are.
+
+use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
+use crate::form::Read;
+use crate::scalars::shown;
+use crate::source::{Source, Sources, Span};
+use crate::types::Buffer;
+use crate::value::{Kind, Value};
+use bentpipe_base::Duration;
+use bentpipe_link::{Capacity, Change};
+
+/// What can be changed.
+const KEYS: [&str; 6] = ["rate", "delay", "buffer", "loss", "ber", "up"];
+/// Longest word.
+const MAX_WORD: usize = 4096;
+
+/// Reads `KEY=VALUE` words: `rate=5Mbit/s`, `delay=300ms`, `buffer=50packets`, `loss=1e-3`, `ber=1e-7`, `up=off`.
+///
+/// # Errors
+/// The first word that is wrong, with the guilty part underlined.
+pub fn change(words: &[String]) -> core::result::Result<Change, Box<Diagnostic>> {
+    let file = Source::new("command line", "");
+    read(words).map_err(|fault| fault.place(&Sources::of_words(&file, words)))
+}
+
+/// Reads a length of time that is more than nothing, as `bentpipe link outage` takes it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn length(word: &str) -> core::result::Result<Duration, Box<Diagnostic>> {
+    let file = Source::new("command line", "");
+    let words = [word.to_owned()];
+    let value = Value { span: span(0, 0, word.len()), kind: Kind::Raw(word.trim().to_owned()) };
+    let read = if word.len() > MAX_WORD { Err(too_long(0)) } else { Duration::read(&value, "outage") };
+    read.and_then(|length| match length {
+        Duration::ZERO => Err(Fault::new(value.span, "`outage` must be more than zero", "")),
+        length => Ok(length),
+    })
+    .map_err(|fault| fault.place(&Sources::of_words(&file, &words)))
+}
+
+const fn span(word: usize, start: usize, end: usize) -> Span {
+    Span { origin: word as u32 + 1, start: start as u32, end: end as u32, used: None }
+}
+
+fn too_long(word: usize) -> Fault {
+    Fault::new(span(word, 0, 1), "this is too long", format!("the limit is {MAX_WORD} bytes"))
+}
+
+fn read(words: &[String]) -> Result<Change> {
+    let mut change = Change::default();
+    let mut given: Vec<&str> = Vec::new();
+    for (n, word) in words.iter().enumerate() {
+        if word.len() > MAX_WORD {
+            return Err(too_long(n));
+        }
+        let Some((key, text)) = word.split_once('=') else {
+            let label = "write it as KEY=VALUE, loss=1e-3 for instance";
+            return Err(Fault::new(span(n, 0, word.len()), "this is no change", label).help(allowed()));
+        };
+        let at = span(n, 0, key.len());
+        if given.contains(&key) {
+            return Err(Fault::new(at, format!("`{}` is given twice", shown(key)), ""));
+        }
+        given.push(key);
+        let kind = Kind::Raw(text.trim().to_owned());
+        let value = Value { span: span(n, key.len() + 1, word.len()), kind };
+        one(&mut change, key, &value, at)?;
+    }
+    Ok(change)
+}
+
+fn one(change: &mut Change, key: &str, value: &Value, at: Span) -> Result<()> {
+    match key {
+        "rate" => change.rate = Some(Read::read(value, key)?),
+        "delay" => change.delay = Some(Read::read(value, key)?),
+        "buffer" => {
+            change.buffer = Some(match Buffer::read(value, key)? {
+                Buffer::Packets(n) => Capacity::Packets(n),
+                Buffer::Bytes(n) => Capacity::Bytes(n),
+            });
+        }
+        "loss" => change.loss = Some(Read::read(value, key)?),
+        "ber" => change.ber = Some(Read::read(value, key)?),
+        "up" => change.up = Some(Read::read(value, key)?),
+        _ => {
+            let hint = match key {
+                "rtt" => "a direction has a one-way `delay`; the round trip is the sum of both".to_owned(),
+                "outage" => "an outage is `bentpipe link outage 5s`".to_owned(),
+                _ => did_you_mean(key, KEYS),
+            };
+            return Err(Fault::new(at, format!("unknown key `{}`", shown(key)), hint).help(allowed()));
+        }
+    }
+    Ok(())
+}
+
+fn allowed() -> String {
+    format!("help: keys: {}", listed(KEYS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{Probability, Rate, Size};
+
+    fn read(words: &[&str]) -> core::result::Result<Change, String> {
+        let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+        change(&words).map_err(|d| d.to_string())
+    }
+
+    #[test]
+    fn values_have_the_units_of_scenario_files() {
+        let all = ["rate=5Mbit/s", "delay=300 ms", "buffer=50packets", "loss=1e-3", "ber=0", "up=off"];
+        let wanted = Change {
+            rate: Rate::from_bps(5_000_000),
+            delay: Some(Duration::from_millis(300)),
+            buffer: Some(Capacity::Packets(50)),
+            loss: Probability::new(1e-3),
+            ber: Some(Probability::ZERO),
+            up: Some(false),
+        };
+        assert_eq!(read(&all), Ok(wanted));
+        let buffer = Some(Capacity::Bytes(Size(64_000)));
+        assert_eq!(read(&["buffer=64 kB"]), Ok(Change { buffer, ..Change::default() }));
+        assert_eq!(length("5s"), Ok(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_underlined() {
+        for (words, wanted) in [
+            (
+                &["delay=5ms", "lost=1e-3"][..],
+                "error: unknown key `lost`\n --> command line:1:1\n  |\n1 | lost=1e-3\n  | ^^^^ did you mean `loss`?\n  = help: keys: rate, delay, buffer, loss, ber, up",
+            ),
+            (
+                &["rate=5MB"],
+                "error: `rate` has an unknown unit, `MB`\n --> command line:1:6\n  |\n1 | rate=5MB\n  |      ^^^ it could be megabits or megabytes: write \"5 Mbit/s\" for 10^6 bit/s\n  = help: units: bit/s, kbit/s, Mbit/s, Gbit/s",
+            ),
+            (
+                &["loss=1 %"],
+                "error: `loss` is a bare number between 0 and 1\n --> command line:1:6\n  |\n1 | loss=1 %\n  |      ^^^ write 0.01",
+            ),
+            (
+                &["loss=0.1", "loss=0.2"],
+                "error: `loss` is given twice\n --> command line:1:1\n  |\n1 | loss=0.2\n  | ^^^^",
+            ),
+            (
+                &["down"],
+                "error: this is no change\n --> command line:1:1\n  |\n1 | down\n  | ^^^^ write it as KEY=VALUE, loss=1e-3 for instance\n  = help: keys: rate, delay, buffer, loss, ber, up",
+            ),
+        ] {
+            assert_eq!(read(words), Err(wanted.to_owned()));
+        }
+        assert!(read(&["rtt=1 s"]).unwrap_err().contains("one-way `delay`"));
+        assert!(read(&["rate=0 bit/s"]).unwrap_err().contains("more than zero"));
+        let said = |word: &str| length(word).unwrap_err().to_string();
+        assert!(said("0s").contains("more than zero") && said("5").contains("needs a unit"));
+        assert!(said("-5s").contains("negative") && said(&"9".repeat(5000)).contains("too long"));
+    }
+}
