@@ -10,14 +10,27 @@ use bentpipe_scenario::{CaptureSpec, Scenario};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Writes the captures of a scenario while it runs. A fault of the disk ends the recording and is told by [`CaptureSink::finish`].
+/// Files of captures in the making, of whatever driver. A fault of the disk ends one and is told by [`CaptureFiles::finish`].
 #[derive(Debug, Default)]
-pub struct CaptureSink {
+pub struct CaptureFiles {
     open: Vec<Open>,
-    /// Scratch: a payload, a packet.
-    payload: Vec<u8>,
-    bytes: Vec<u8>,
-    last: Instant,
+    /// Time up to which the run has come.
+    last: u64,
+}
+
+/// A packet as it was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// 0 before the queue, 1 after the link, 2 where it was dropped.
+    pub interface: usize,
+    /// Nanoseconds since the start of the run.
+    pub time: u64,
+    /// Its bytes, or as many of them as are kept.
+    pub bytes: &'a [u8],
+    /// Its length on the wire.
+    pub original: usize,
+    /// Why it was dropped.
+    pub comment: Option<&'a str>,
 }
 
 /// One file that is complete.
@@ -31,46 +44,73 @@ pub struct Captured {
     pub packets: u64,
     /// Packets that were seen after the file had reached its limit.
     pub missing: u64,
+    /// Packets of a live run that came faster than they could be written.
+    pub lost: u64,
 }
 
 #[derive(Debug)]
 struct Open {
-    spec: CaptureSpec,
-    node: NodeId,
     link: String,
     path: PathBuf,
     /// None after a fault.
     writer: Option<Writer<Draft>>,
     fault: Option<io::Error>,
+    lost: u64,
 }
 
-impl CaptureSink {
-    /// Begins the files of `scenario`'s captures in `dir`, which is made if it is not there. `links` are the nodes of the network
-    /// that was built, forward and backward of each link in turn, with their names.
+impl CaptureFiles {
+    /// Begins a file for each of `specs` in `dir`, which is made if it is not there. `links` are the names of all directions, forward and backward of
+    /// each link in turn; `epoch` is the time of the start in nanoseconds since 1970, or 0.
     ///
     /// # Errors
     /// When a file cannot be made.
-    pub fn create(dir: &Path, scenario: &Scenario, links: &[(String, NodeId)]) -> Result<Self, Error> {
+    pub fn create(dir: &Path, specs: &[CaptureSpec], links: &[&str], epoch: u64) -> Result<Self, Error> {
         make_folder(dir)?;
         let mut this = Self::default();
-        for spec in &scenario.captures {
-            let Some((link, node)) = links.get(spec.at.index()) else { continue };
+        for spec in specs {
+            let link = *links.get(spec.at.index()).unwrap_or(&"unknown");
             let draft = Draft::new(dir, &file_name(link, spec.at.index(), links))?;
             let path = draft.path().to_owned();
             let interfaces = ["in", "out", "dropped"].map(|point| format!("{link} {point}"));
             let snap = u32::try_from(spec.snap.0).unwrap_or(u32::MAX);
-            let writer = Writer::new(draft, &interfaces, snap, spec.limit.0)
+            let writer = Writer::new(draft, &interfaces, snap, spec.limit.0, epoch)
                 .map_err(|cause| Error::io(&path, "write", cause))?;
-            this.open.push(Open {
-                spec: *spec,
-                node: *node,
-                link: link.clone(),
-                path,
-                writer: Some(writer),
-                fault: None,
-            });
+            this.open.push(Open { link: link.to_owned(), path, writer: Some(writer), fault: None, lost: 0 });
         }
         Ok(this)
+    }
+
+    /// The run has come to `time` nanoseconds after its start, whether or not there was a packet to record.
+    pub fn until(&mut self, time: u64) {
+        self.last = self.last.max(time);
+    }
+
+    /// Adds a packet to a file, by its place among the captures.
+    pub fn add(&mut self, file: usize, seen: &Seen<'_>) {
+        let Some(open) = self.open.get_mut(file) else { return };
+        let Some(writer) = &mut open.writer else { return };
+        let written =
+            writer.packet(seen.interface, seen.time, (seen.bytes, seen.original), seen.comment);
+        if let Err(fault) = written {
+            self.fault(file, fault);
+        }
+    }
+
+    /// `packets` of a file were lost on the way to it.
+    pub fn lost(&mut self, file: usize, interface: usize, packets: u64) {
+        let Some(open) = self.open.get_mut(file) else { return };
+        open.lost += packets;
+        if let Some(writer) = &mut open.writer {
+            writer.lost(interface, packets);
+        }
+    }
+
+    /// A file cannot go on.
+    fn fault(&mut self, file: usize, fault: io::Error) {
+        if let Some(open) = self.open.get_mut(file) {
+            open.writer = None;
+            open.fault = Some(fault);
+        }
     }
 
     /// Completes the files.
@@ -78,7 +118,7 @@ impl CaptureSink {
     /// # Errors
     /// The first fault there was, now or during the run; the files with a fault are not left behind.
     pub fn finish(&mut self) -> Result<Vec<Captured>, Error> {
-        let end = self.last.0;
+        let end = self.last;
         self.open.drain(..).map(|open| open.finish(end)).collect()
     }
 }
@@ -93,40 +133,76 @@ impl Open {
         let packets = writer.packets();
         let (mut draft, missing) = writer.finish(end).map_err(fault)?;
         draft.flush().map_err(fault)?;
-        Ok(Captured { link: self.link, path: draft.keep()?, packets, missing })
+        Ok(Captured { link: self.link, path: draft.keep()?, packets, missing, lost: self.lost })
+    }
+}
+
+/// Writes the captures of a scenario while it is simulated.
+#[derive(Debug, Default)]
+pub struct CaptureSink {
+    files: CaptureFiles,
+    wanted: Vec<(CaptureSpec, NodeId)>,
+    /// Scratch: a payload, a packet.
+    payload: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl CaptureSink {
+    /// Begins the files of `scenario`'s captures in `dir`, which is made if it is not there. `links` are the nodes of the network
+    /// that was built, forward and backward of each link in turn, with their names.
+    ///
+    /// # Errors
+    /// When a file cannot be made.
+    pub fn create(dir: &Path, scenario: &Scenario, links: &[(String, NodeId)]) -> Result<Self, Error> {
+        let names: Vec<&str> = links.iter().map(|(name, _)| name.as_str()).collect();
+        let files = CaptureFiles::create(dir, &scenario.captures, &names, 0)?;
+        let nobody = NodeId(u32::MAX);
+        let node = |spec: &CaptureSpec| links.get(spec.at.index()).map_or(nobody, |(_, node)| *node);
+        let wanted = scenario.captures.iter().map(|spec| (*spec, node(spec))).collect();
+        Ok(Self { files, wanted, ..Self::default() })
+    }
+
+    /// Completes the files.
+    ///
+    /// # Errors
+    /// The first fault there was, now or during the run; the files with a fault are not left behind.
+    pub fn finish(&mut self) -> Result<Vec<Captured>, Error> {
+        self.files.finish()
     }
 }
 
 impl Sink for CaptureSink {
     fn mask(&self) -> Mask {
-        if self.open.is_empty() { Mask::default() } else { Mask::PACKETS }
+        if self.wanted.is_empty() { Mask::default() } else { Mask::PACKETS }
     }
 
     fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
-        let (point, packet, comment): (_, &Packet, _) = match *event {
+        let (interface, packet, comment): (_, &Packet, _) = match *event {
             Event::Sent(packet) => (0, packet, None),
             Event::Delivered(packet) => (1, packet, None),
             Event::Dropped(packet, cause) => (2, packet, Some(cause.key())),
             _ => return,
         };
-        self.last = self.last.max(now);
-        let wanted = |o: &&mut Open| o.node == node && o.spec.from <= now && now < o.spec.to;
-        for open in self.open.iter_mut().filter(wanted) {
-            let Some(writer) = &mut open.writer else { continue };
-            let written = packet::bytes(packet, &mut self.payload, &mut self.bytes)
-                .and_then(|()| writer.packet(point, now.0, &self.bytes, comment));
-            if let Err(fault) = written {
-                open.writer = None;
-                open.fault = Some(fault);
+        self.files.until(now.0);
+        for (file, (spec, at)) in self.wanted.iter().enumerate() {
+            if *at != node || now < spec.from || now >= spec.to {
+                continue;
+            }
+            match packet::bytes(packet, &mut self.payload, &mut self.bytes) {
+                Ok(()) => {
+                    let (bytes, original) = (&self.bytes, self.bytes.len());
+                    self.files.add(file, &Seen { interface, time: now.0, bytes, original, comment });
+                }
+                Err(fault) => self.files.fault(file, fault),
             }
         }
     }
 }
 
 /// `NAME.pcapng`, with a number where two names would become one.
-fn file_name(link: &str, index: usize, links: &[(String, NodeId)]) -> String {
+fn file_name(link: &str, index: usize, links: &[&str]) -> String {
     let stem = safe(link);
-    let unique = links.iter().filter(|(other, _)| safe(other) == stem).count() == 1;
+    let unique = links.iter().filter(|other| safe(other) == stem).count() == 1;
     if unique { format!("{stem}.pcapng") } else { format!("{stem}-{index}.pcapng") }
 }
 

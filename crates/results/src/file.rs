@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When the name is taken by something else, or the system refuses.
-pub(crate) fn make_folder(dir: &Path) -> Result<(), Error> {
+pub fn make_folder(dir: &Path) -> Result<(), Error> {
     if dir.exists() && !dir.is_dir() {
         return Err(Error::NotAFolder { path: dir.to_owned() });
     }

@@ -2,7 +2,7 @@
 
 use crate::{Outcome, figures, instruments, tables};
 use bentpipe_plot::{Mode, Plot, STYLE};
-use bentpipe_sim::report::{FlowReport, LinkReport, Report};
+use bentpipe_sim::report::{FlowReport, LinkReport, LiveReport, Report};
 use core::fmt::Write as _;
 
 /// Rows of a table before the rest is left to the CSV file.
@@ -29,18 +29,29 @@ summary{cursor:pointer;padding:.4rem 0}
 pre.code{white-space:pre-wrap}}
 ";
 
+/// What only pages of live runs need.
+const LIVE: &str = "\
+.mark{border:2px solid var(--plot-2);padding:.5rem .75rem;font-weight:600}
+";
+
 /// The page; `files` are its neighbours in the folder.
 pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     let report = outcome.report;
     let title = escape(&report.scenario);
+    let live = if report.live.is_some() { LIVE } else { "" };
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE}</style>\n</head>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE}{live}</style>\n</head>\n\
          <body>\n<main>\n<h1>{title}</h1>\n"
     );
+    let mark = report.live.as_ref().and_then(LiveReport::mark);
+    if let Some(mark) = &mark {
+        let _ = writeln!(out, "<p class=\"mark\" role=\"alert\">{}</p>", escape(mark));
+    }
     let words = report.to_text();
     let words = words.strip_prefix(report.scenario.as_str()).unwrap_or(&words).trim();
+    let words = mark.as_ref().and_then(|mark| words.strip_prefix(mark.as_str())).unwrap_or(words).trim();
     let _ = write!(out, "<section>\n<pre class=\"words\">{}</pre>\n</section>\n", escape(words));
     for group in figures::all(report, outcome.record) {
         section(&mut out, &group.heading, &group.plots);
@@ -215,9 +226,15 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
     let mut rows = vec![
         vec!["bentpipe".to_owned(), report.version.to_owned()],
         vec!["seed".to_owned(), report.seed.to_string()],
-        vec!["simulated".to_owned(), format!("{} s", tables::number(report.simulated_s))],
+        vec![
+            if report.live.is_some() { "ran" } else { "simulated" }.to_owned(),
+            format!("{} s", tables::number(report.simulated_s)),
+        ],
     ];
     let shown = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    if let Some(live) = &report.live {
+        rows.push(vec!["kernel".to_owned(), format!("Linux {}", live.kernel)]);
+    }
     rows.extend(report.parameters.iter().map(|(k, v)| vec![format!("parameter {k}"), shown(v)]));
     table(out, "How this was made", &["what", "value"], &rows, "manifest.json");
     out.push_str("<p>Files beside this page: ");
@@ -233,6 +250,14 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
             escape(&c.link),
             c.packets,
             c.missing
+        );
+    }
+    for c in outcome.captures.iter().filter(|c| c.lost > 0) {
+        let _ = writeln!(
+            out,
+            "<p>The capture of {} lacks {} packets: the disk was too slow for them.</p>",
+            escape(&c.link),
+            c.lost
         );
     }
     let _ = write!(

@@ -12,8 +12,9 @@ mod pcapng;
 mod series;
 mod tables;
 
-pub use capture::{CaptureSink, Captured};
+pub use capture::{CaptureFiles, CaptureSink, Captured, Seen};
 pub use error::Error;
+pub use file::make_folder;
 
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::run::SharedSink;

@@ -1,4 +1,4 @@
-//! `manifest.json`: what made these files, enough to make them again. Nothing in it depends on the machine or the wall clock.
+//! `manifest.json`: what made these files, enough to make them again. Of a simulated run nothing in it depends on the machine or the wall clock.
 
 use crate::Outcome;
 use serde_json::json;
@@ -7,15 +7,19 @@ pub(crate) fn json(outcome: &Outcome<'_>, files: &[String]) -> String {
     let report = outcome.report;
     let captures: Vec<_> = (outcome.captures.iter())
         .map(|c| {
-            json!({
+            let mut entry = json!({
                 "link": c.link,
                 "file": c.path.file_name().map(|n| n.to_string_lossy().into_owned()),
                 "packets": c.packets,
                 "missing": c.missing,
-            })
+            });
+            if c.lost > 0 {
+                entry["lost"] = c.lost.into();
+            }
+            entry
         })
         .collect();
-    let manifest = json!({
+    let mut manifest = json!({
         "schema": 1,
         "program": "bentpipe",
         "version": report.version,
@@ -28,5 +32,8 @@ pub(crate) fn json(outcome: &Outcome<'_>, files: &[String]) -> String {
         "captures": captures,
         "resolved_scenario": bentpipe_scenario::to_toml(outcome.scenario),
     });
+    if let Some(live) = &report.live {
+        manifest["live"] = json!({ "kernel": live.kernel, "trusted": live.trusted });
+    }
     format!("{manifest:#}\n")
 }

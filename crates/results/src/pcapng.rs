@@ -30,6 +30,8 @@ pub(crate) struct Writer<W: Write> {
     out: W,
     snap: u32,
     limit: u64,
+    /// Nanoseconds from 1970 to the start of the run; 0 in a simulated one.
+    epoch: u64,
     written: u64,
     interfaces: Vec<Counts>,
     /// Time of the packet that did not fit any more.
@@ -41,7 +43,10 @@ pub(crate) struct Writer<W: Write> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     seen: u64,
+    /// Seen after the file had reached its limit.
     missing: u64,
+    /// Seen, and lost on the way here.
+    lost: u64,
 }
 
 impl<W: Write> Writer<W> {
@@ -49,10 +54,16 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn new(out: W, interfaces: &[String], snap: u32, limit: u64) -> io::Result<Self> {
+    pub(crate) fn new(
+        out: W,
+        interfaces: &[String],
+        snap: u32,
+        limit: u64,
+        epoch: u64,
+    ) -> io::Result<Self> {
         let counts = vec![Counts::default(); interfaces.len()];
         let mut this =
-            Self { out, snap, limit, written: 0, interfaces: counts, ended: None, block: Vec::new() };
+            Self { out, snap, limit, epoch, written: 0, interfaces: counts, ended: None, block: Vec::new() };
         this.begin(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]); // byte-order magic, version 1.0
         this.block.extend([0xff; 8]); // length of the section: not said
         this.option(SECTION_APPLICATION, concat!("bentpipe ", env!("CARGO_PKG_VERSION")).as_bytes());
@@ -68,7 +79,7 @@ impl<W: Write> Writer<W> {
         Ok(this)
     }
 
-    /// Adds a packet seen at `interface`, `time` nanoseconds after the start.
+    /// Adds a packet of `original` bytes seen at `interface`, `time` nanoseconds after the start. `bytes` may be its beginning only.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -76,7 +87,7 @@ impl<W: Write> Writer<W> {
         &mut self,
         interface: usize,
         time: u64,
-        bytes: &[u8],
+        (bytes, original): (&[u8], usize),
         comment: Option<&str>,
     ) -> io::Result<()> {
         let kept = &bytes[..bytes.len().min(self.snap as usize)];
@@ -96,10 +107,9 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         self.begin(&(interface as u32).to_le_bytes());
-        self.block.extend(((time >> 32) as u32).to_le_bytes());
-        self.block.extend((time as u32).to_le_bytes());
+        self.time(time);
         self.block.extend((kept.len() as u32).to_le_bytes());
-        self.block.extend((bytes.len() as u32).to_le_bytes());
+        self.block.extend((original as u32).to_le_bytes());
         self.padded(kept);
         if let Some(comment) = comment {
             self.option(COMMENT, comment.as_bytes());
@@ -115,8 +125,7 @@ impl<W: Write> Writer<W> {
         for interface in 0..self.interfaces.len() {
             let counts = self.interfaces[interface];
             self.begin(&(interface as u32).to_le_bytes());
-            self.block.extend(((time >> 32) as u32).to_le_bytes());
-            self.block.extend((time as u32).to_le_bytes());
+            self.time(time);
             if let Some(ended) = self.ended {
                 let text = format!(
                     "recording ended {}.{:09} s after the start: the limit of {} bytes was reached",
@@ -126,12 +135,23 @@ impl<W: Write> Writer<W> {
                 );
                 self.option(COMMENT, text.as_bytes());
             }
-            self.option(RECEIVED, &counts.seen.to_le_bytes());
-            self.option(DROPPED_BY_INTERFACE, &counts.missing.to_le_bytes());
+            if counts.lost > 0 {
+                let text = format!("{} packets are missing: the disk was too slow for them", counts.lost);
+                self.option(COMMENT, text.as_bytes());
+            }
+            self.option(RECEIVED, &(counts.seen + counts.lost).to_le_bytes());
+            self.option(DROPPED_BY_INTERFACE, &(counts.missing + counts.lost).to_le_bytes());
             self.finish_block(STATISTICS)?;
         }
         let missing = self.interfaces.iter().map(|c| c.missing).sum();
         Ok((self.out, missing))
+    }
+
+    /// `packets` that were seen at `interface` were lost on the way here.
+    pub(crate) fn lost(&mut self, interface: usize, packets: u64) {
+        if let Some(counts) = self.interfaces.get_mut(interface) {
+            counts.lost += packets;
+        }
     }
 
     /// Packets in the file so far.
@@ -143,6 +163,12 @@ impl<W: Write> Writer<W> {
         self.block.clear();
         self.block.extend([0; 8]); // type and length come at the end
         self.block.extend(first);
+    }
+
+    fn time(&mut self, time: u64) {
+        let time = self.epoch.saturating_add(time);
+        self.block.extend(((time >> 32) as u32).to_le_bytes());
+        self.block.extend((time as u32).to_le_bytes());
     }
 
     fn padded(&mut self, bytes: &[u8]) {
