@@ -4,6 +4,7 @@
 
 use crate::tcp::{State, TcpInfo};
 use bentpipe_base::Size;
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with, sockopt,
 };
@@ -26,6 +27,8 @@ const ATTR_INFO: u16 = 2;
 const ATTR_CONGESTION: u16 = 4;
 /// Every state but LISTEN (10) and TIME-WAIT (6), which have no figures.
 const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
+/// Groups that hear of ends: `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY` (linux/sock_diag.h).
+const ENDINGS: u32 = 1 << 0 | 1 << 2;
 /// The kernel answers at once; a socket that does not is broken.
 const PATIENCE: time::Duration = time::Duration::from_secs(2);
 /// Longest piece of an answer: the kernel fills at most 32 KiB at a time.
@@ -95,6 +98,46 @@ impl Diag {
             })?;
             if pieces(&self.buffer[..len], self.sequence, all)? {
                 return Ok(());
+            }
+        }
+    }
+}
+
+/// The last figures of TCP connections that end in a network namespace, told by the kernel when it forgets them.
+///
+/// A connection that lives between two looks of [`Diag`] is seen here only, and what a connection did after the last look too.
+#[derive(Debug)]
+pub struct Endings {
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl Endings {
+    /// For the network namespace of the calling thread, from now on.
+    ///
+    /// # Errors
+    /// On kernels without sock_diag.
+    pub fn open() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))?;
+        rustix::net::bind(&socket, &netlink::SocketAddrNetlink::new(0, ENDINGS))?;
+        Ok(Self { socket, buffer: vec![0; PIECE] })
+    }
+
+    /// Connections that have ended since the last call; the names of their congestion controls are empty. When there were too many of them at once, some
+    /// are missing.
+    ///
+    /// # Errors
+    /// When the kernel's answers make no sense.
+    pub fn take(&mut self) -> io::Result<Vec<Connection>> {
+        let mut all = Vec::new();
+        loop {
+            let got = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty());
+            match got {
+                Ok((len, _)) => pieces(&self.buffer[..len], 0, &mut all).map(drop)?,
+                Err(Errno::INTR | Errno::NOBUFS) => {}
+                Err(Errno::AGAIN) => return Ok(all),
+                Err(error) => return Err(error.into()),
             }
         }
     }

@@ -116,8 +116,10 @@ pub struct TcpInfo {
     pub pacing: Option<Rate>,
     /// Bytes acknowledged; the SYN of the opening side and the FIN count as one each.
     pub bytes_acked: u64,
-    /// Bytes received in order.
+    /// Bytes received in order; the peer's FIN counts as one.
     pub bytes_received: u64,
+    /// Payload sent, retransmissions included, and of these the retransmissions; zero on kernels before 4.19.
+    pub bytes_sent: (u64, u64),
     /// Bytes the application has written and that were not sent yet.
     pub not_sent: Size,
     /// Segments with data received.
@@ -183,6 +185,7 @@ impl TcpInfo {
             pacing: Rate::from_bps(pacing.saturating_mul(8)).filter(|_| pacing < u64::MAX / 8),
             bytes_acked: f.u64(120),
             bytes_received: f.u64(128),
+            bytes_sent: (f.u64(200), f.u64(208)),
             not_sent: size(144),
             data_in: f.u32(152),
             data_out: f.u32(156),
