@@ -24,6 +24,8 @@ pub struct LiveReport {
     pub doubts: Vec<String>,
     /// What the kernel could not do as the scenario asks.
     pub differs: Vec<String>,
+    /// What went wrong beside the links: connections that were refused, captures that could not be written.
+    pub faults: Vec<String>,
     /// Packets that captures lack, as the disk was too slow for them.
     pub captures_lack: u64,
 }
@@ -81,6 +83,7 @@ impl LiveReport {
             lines.push(format!("captures lack {lack} packets: the disk was too slow for them"));
         }
         lines.extend(self.differs.iter().map(|d| format!("differs from the scenario: {d}")));
+        lines.extend(self.faults.iter().cloned());
         lines
     }
 }

@@ -127,7 +127,7 @@ impl Record {
 
 impl Column {
     /// Puts two and two values together, as their key asks.
-    pub(crate) fn halve(&mut self) {
+    pub fn halve(&mut self) {
         let rule = merge_of(self.key);
         self.values = self.values.chunks(2).map(|pair| merged(rule, pair)).collect();
     }

@@ -80,6 +80,14 @@ pub fn build_open(scenario: &spec::Scenario) -> Network {
     Network { sim, flows: Vec::new(), links, ports }
 }
 
+/// What the way from one host to another carries, bit/s: the lowest rate on it; 0 without a way.
+pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
+    let mut sim = Simulation::new(scenario.seed);
+    let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| sim.add_port()).collect();
+    let (_, hops) = links::add(&mut sim, scenario, &nodes);
+    RouteTable::new(scenario, &hops, &[from, to]).lowest_rate(from, to)
+}
+
 fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {
     let jitters = |i: usize| scenario.flows.iter().any(|f| flows::sends(f) == i && f.sender.jitter.is_some());
     (scenario.nodes.iter().enumerate())
