@@ -44,7 +44,7 @@ const LAYERS: [Layer; 15] = [
     },
     Layer {
         name: "emulate",
-        on: &["base", "wire", "tcp", "link", "scenario", "sim", "plot", "results", "os", "live"],
+        on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "plot", "results", "os", "live"],
         kind: Kind::Driver,
     },
     Layer {

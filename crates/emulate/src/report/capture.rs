@@ -1,0 +1,74 @@
+//! Writes captures on a thread of its own, so that a slow disk never holds up a packet.
+
+use bentpipe_base::Instant;
+use bentpipe_live::network::Net;
+use bentpipe_live::tap::{Inlet, Point, Tap, pipe};
+use bentpipe_live::thread::Install;
+use bentpipe_os::{Clock, clock};
+use bentpipe_results::{CaptureFiles, Captured, Error, Seen};
+use bentpipe_scenario::Scenario;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::{Builder, JoinHandle};
+
+/// Captures that are being written.
+#[derive(Debug)]
+pub(super) struct Capture {
+    dir: PathBuf,
+    writer: JoinHandle<CaptureFiles>,
+}
+
+impl Capture {
+    /// Begins the files and starts the writer. What comes back beside it goes onto the network.
+    pub(super) fn begin(dir: &Path, scenario: &Scenario, run: Clock) -> Result<(Self, Install), Error> {
+        let names: Vec<&str> =
+            scenario.links.iter().flat_map(|l| [l.name.as_str(), l.reverse_name.as_str()]).collect();
+        let start = clock::realtime().saturating_sub(run.now().0);
+        let files = CaptureFiles::create(dir, &scenario.captures, &names, start)?;
+        let (outlet, inlet) = pipe();
+        let captures = scenario.captures.clone();
+        let end = Instant::ZERO + scenario.duration;
+        let install = move |net: &mut Net| {
+            let tap = Tap::new(net, &captures, end, outlet);
+            net.network.sim.world.set_sink(Box::new(tap));
+        };
+        let writer =
+            Builder::new().name("bentpipe-capture".to_owned()).spawn(move || write(files, &inlet)).map_err(
+                |cause| Error::Io { path: dir.to_owned(), doing: "start a thread for captures", cause },
+            )?;
+        Ok((Self { dir: dir.to_owned(), writer }, Box::new(install)))
+    }
+
+    /// Completes the files, once the tap is gone.
+    pub(super) fn finish(self, end: Instant) -> Result<Vec<Captured>, Error> {
+        let broken = |_| Error::Io {
+            path: self.dir.clone(),
+            doing: "write captures",
+            cause: io::Error::other("an internal check failed; please report it"),
+        };
+        let mut files = self.writer.join().map_err(broken)?;
+        files.until(end.0);
+        files.finish()
+    }
+}
+
+fn write(mut files: CaptureFiles, inlet: &Inlet) -> CaptureFiles {
+    while let Some(chunk) = inlet.next_chunk() {
+        for (record, bytes) in chunk.packets() {
+            let comment = match record.point {
+                Point::Dropped(cause) => Some(cause.key()),
+                Point::In | Point::Out => None,
+            };
+            let interface = record.point.interface();
+            let seen = Seen { interface, time: record.at.0, bytes, original: record.original, comment };
+            files.add(record.capture, &seen);
+        }
+        for (capture, lost) in chunk.lost().iter().enumerate() {
+            for (interface, packets) in lost.iter().enumerate() {
+                files.lost(capture, interface, *packets);
+            }
+        }
+        inlet.done(chunk);
+    }
+    files
+}

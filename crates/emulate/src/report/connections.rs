@@ -1,0 +1,226 @@
+//! What is known of the TCP connections of programs, put together from what both of their ends say.
+//!
+//! A flow is one direction of a connection, told at the end that sends. What has reached the other end is asked there where it can be looked at (that
+//! is what goodput counts), and taken from the acknowledgments else. Of a sender that cannot be seen, behind an uplink, the receiver tells.
+
+use super::Flows;
+use super::flow::{Ends, Flow, keeps};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_live::control::FlowState;
+use bentpipe_os::diag::Connection;
+use bentpipe_os::tcp::State;
+use bentpipe_sim::record::{MOST_INTERVALS, Record};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+/// Most flows that are followed.
+const MOST_FLOWS: usize = 256;
+/// Connections beyond them are counted up to here.
+const MOST_COUNTED: usize = 65_536;
+
+/// Who is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Host {
+    pub(super) name: String,
+    /// Its place among the scenario's nodes.
+    pub(super) node: usize,
+    pub(super) addresses: Vec<IpAddr>,
+    /// Nothing but what crosses the link is there.
+    pub(super) own: bool,
+}
+
+/// What one look found at a host.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// The host's place in the list.
+    pub(super) host: usize,
+    /// Its connections.
+    pub(super) connections: Vec<Connection>,
+    /// Those that have ended since the last look.
+    pub(super) ended: Vec<Connection>,
+}
+
+/// Where a flow is told, and by whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    host: usize,
+    local: SocketAddr,
+    peer: SocketAddr,
+    /// Told by the receiver.
+    incoming: bool,
+}
+
+/// All connections so far.
+#[derive(Debug)]
+pub(super) struct Connections {
+    hosts: Vec<Host>,
+    open: BTreeMap<Key, Flow>,
+    ended: Vec<Flow>,
+    /// The time axis; the flows have their series themselves.
+    record: Record,
+    looked: Instant,
+    last_row: Instant,
+    left_out: BTreeSet<Key>,
+}
+
+impl Connections {
+    pub(super) fn new(hosts: Vec<Host>, every: Duration, now: Instant) -> Self {
+        Self {
+            hosts,
+            open: BTreeMap::new(),
+            ended: Vec::new(),
+            record: Record { every, ..Record::default() },
+            looked: now,
+            last_row: Instant::ZERO,
+            left_out: BTreeSet::new(),
+        }
+    }
+
+    /// Takes in what was found at `now`.
+    pub(super) fn look(&mut self, now: Instant, found: &[Found]) {
+        let mut there = BTreeSet::new();
+        for (host, connection) in found.iter().flat_map(|f| f.connections.iter().map(|c| (f.host, c))) {
+            there.extend(self.take(now, host, connection, false));
+        }
+        for (host, connection) in found.iter().flat_map(|f| f.ended.iter().map(|c| (f.host, c))) {
+            let over = self.take(now, host, connection, true);
+            there.retain(|key| over != Some(*key));
+        }
+        let all = found.iter().flat_map(|f| f.connections.iter().chain(&f.ended));
+        let received: BTreeMap<(SocketAddr, SocketAddr), u64> =
+            all.filter_map(|c| Some(((plain(c.peer), plain(c.local)), c.info?.bytes_received))).collect();
+        for (key, flow) in &mut self.open {
+            if let Some(received) = received.get(&(key.local, key.peer)) {
+                flow.arrived(now, *received);
+            }
+            flow.tick(now.since(self.looked));
+        }
+        self.row(now);
+        let gone: Vec<Key> = self.open.keys().filter(|key| !there.contains(key)).copied().collect();
+        for key in gone {
+            let flow = self.open.remove(&key);
+            self.ended.extend(flow.filter(Flow::carried).map(Flow::over));
+        }
+        self.looked = now;
+    }
+
+    /// Takes in what one end says; returns the flow that it is about.
+    fn take(&mut self, now: Instant, host: usize, c: &Connection, over: bool) -> Option<Key> {
+        let (local, peer) = (plain(c.local), plain(c.peer));
+        let here = self.hosts.get(host)?;
+        let owner = |ip: IpAddr| self.hosts.iter().position(|h| h.addresses.contains(&ip));
+        let to = owner(peer.ip());
+        let inside = peer.ip().is_loopback() || to == Some(host) || peer.ip() == local.ip();
+        let beyond = !here.own && to.is_none_or(|to| !self.hosts[to].own);
+        if inside || beyond || c.state == State::Listening {
+            return None;
+        }
+        let opening = c.info.is_none() || (c.state == State::Opening && !over);
+        let sends = c.info.is_some_and(|i| i.data_out > 0);
+        // the peer's own end tells, where somebody looks at it
+        let receives = to.is_none() && !sends && c.info.is_some_and(|i| i.data_in > 0);
+        let outgoing = Key { host, local, peer, incoming: false };
+        let key = Key { incoming: receives && !self.has_sent(&outgoing), ..outgoing };
+        if over && !self.open.contains_key(&key) && !sends && !receives {
+            return None;
+        }
+        if self.open.get(&key).is_some_and(|f| c.info.as_ref().is_some_and(|i| f.is_older_than(i))) {
+            let old = self.open.remove(&key)?;
+            self.ended.extend(Some(old).filter(Flow::carried).map(Flow::over));
+        }
+        if !self.open.contains_key(&key) {
+            if self.open.len() + self.ended.len() >= MOST_FLOWS {
+                if self.left_out.len() < MOST_COUNTED && !over {
+                    self.left_out.insert(key);
+                }
+                return None;
+            }
+            let node = |host: Option<usize>| host.map(|h| self.hosts[h].node);
+            let (mut from, mut end) = ((self.name(local), node(Some(host))), (self.name(peer), node(to)));
+            if key.incoming {
+                core::mem::swap(&mut from, &mut end);
+            }
+            let ends = Ends {
+                name: format!("{} > {}", from.0, end.0),
+                from: from.1,
+                to: end.1,
+                addresses: (local, peer),
+            };
+            self.open.insert(key, Flow::new(ends, key.incoming, self.looked, self.record.time_s.len()));
+        }
+        let flow = self.open.get_mut(&key)?;
+        match (&c.info, opening) {
+            (Some(info), false) => flow.look(now, info, &c.congestion),
+            _ => flow.opening(now),
+        }
+        Some(key)
+    }
+
+    fn has_sent(&self, key: &Key) -> bool {
+        self.open.get(key).is_some_and(Flow::carried)
+    }
+
+    fn name(&self, address: SocketAddr) -> String {
+        let host = self.hosts.iter().find(|h| h.addresses.contains(&address.ip()));
+        host.map_or_else(|| address.to_string(), |h| format!("{}:{}", h.name, address.port()))
+    }
+
+    fn row(&mut self, now: Instant) {
+        let length = now.since(self.last_row);
+        if length < self.record.every {
+            return;
+        }
+        self.open.values_mut().for_each(|flow| flow.row(length));
+        self.record.time_s.push(now.as_secs_f64());
+        self.last_row = now;
+        if self.record.time_s.len() >= MOST_INTERVALS {
+            self.record.halve();
+            let flows = self.open.values_mut().chain(&mut self.ended);
+            flows.for_each(Flow::halve);
+        }
+    }
+
+    /// Those that are open, the busiest first.
+    pub(super) fn states(&self) -> Vec<FlowState> {
+        let mut all: Vec<FlowState> = self.open.values().filter(|f| f.carried()).map(Flow::state).collect();
+        all.sort_by(|a, b| b.goodput_bps.total_cmp(&a.goodput_bps));
+        all
+    }
+
+    /// What came of them; `path_bps` says what the way between two nodes carries.
+    pub(super) fn finish(
+        mut self,
+        now: Instant,
+        path_bps: &dyn Fn(Option<usize>, Option<usize>) -> u64,
+    ) -> Flows {
+        let mut all = core::mem::take(&mut self.ended);
+        all.extend(core::mem::take(&mut self.open).into_values().filter(Flow::carried));
+        let counted: Vec<(Ends, u64)> = all.iter().map(|f| (f.ends.clone(), f.delivered)).collect();
+        all.retain(|flow| keeps(flow, &counted));
+        all.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.ends.name.cmp(&b.ends.name)));
+        let from = all.iter().map(|f| f.start).min().unwrap_or(now);
+        let to = all.iter().filter_map(|f| f.grew).max().unwrap_or(from);
+        let mut flows = Flows { record: self.record, ..Flows::default() };
+        let rows = flows.record.time_s.len();
+        for mut flow in all {
+            let same =
+                flows.reports.iter().filter(|r| r.name.split(" (").next() == Some(&flow.ends.name)).count();
+            if same > 0 {
+                flow.ends.name = format!("{} ({})", flow.ends.name, same + 1);
+            }
+            let path = path_bps(flow.ends.from, flow.ends.to);
+            flows.reports.push(flow.report(to.since(from), path));
+            flows.record.flows.push(flow.into_series(rows));
+        }
+        if !self.left_out.is_empty() {
+            let n = self.left_out.len();
+            flows.faults.push(format!("{n} more connections were not followed: the limit is {MOST_FLOWS}"));
+        }
+        flows
+    }
+}
+
+/// Addresses of IPv4 in the clothes of IPv6, as servers for both have them, as what they are.
+fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}

@@ -1,0 +1,228 @@
+//! One direction of a connection of a program: what was seen of it, and what a report says about it.
+
+use crate::flows::Samples;
+use bentpipe_base::{Duration, Instant};
+use bentpipe_live::control::FlowState;
+use bentpipe_os::tcp::TcpInfo;
+use bentpipe_sim::record::{Column, FLOW_COLUMNS, Series};
+use bentpipe_sim::report::{FlowContext, FlowReport, LimitedBy, Quantiles};
+use std::net::SocketAddr;
+
+/// Of two directions the one that carried less than a tenth of the other is only its answer, and not told.
+const MINOR: u64 = 10;
+
+/// Where a flow comes from and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    /// `near:40312 > far:5201`.
+    pub(super) name: String,
+    /// Nodes of the scenario; `None` beyond them.
+    pub(super) from: Option<usize>,
+    pub(super) to: Option<usize>,
+    /// Of the end that tells, and of its peer.
+    pub(super) addresses: (SocketAddr, SocketAddr),
+}
+
+/// A flow.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) ends: Ends,
+    pub(super) start: Instant,
+    /// Payload that has arrived.
+    pub(super) delivered: u64,
+    /// When more had arrived for the last time.
+    pub(super) grew: Option<Instant>,
+    /// Told by the receiver: the sender's figures are unknown.
+    incoming: bool,
+    established: Option<Instant>,
+    samples: Samples,
+    congestion: &'static str,
+    largest_window: u64,
+    over: bool,
+    /// What had arrived at the last row, and at the last look.
+    before: (u64, u64),
+    lately_bps: f64,
+    series: Series,
+}
+
+/// True unless the other direction carried far more.
+pub(super) fn keeps(flow: &Flow, all: &[(Ends, u64)]) -> bool {
+    let (local, peer) = flow.ends.addresses;
+    let answers =
+        |e: &Ends| e.addresses == (peer, local) || (e.addresses == (local, peer) && e.name != flow.ends.name);
+    !all.iter().any(|(ends, delivered)| answers(ends) && *delivered > MINOR * flow.delivered)
+}
+
+impl Flow {
+    /// A flow that was not there at `start` and has begun since; `rows` have been written so far.
+    pub(super) fn new(ends: Ends, incoming: bool, start: Instant, rows: usize) -> Self {
+        let mut series = Series::new(&*ends.name, &FLOW_COLUMNS);
+        pad(&mut series, rows);
+        Self {
+            ends,
+            start,
+            delivered: 0,
+            grew: None,
+            incoming,
+            established: None,
+            samples: Samples::new(start, false),
+            congestion: "TCP",
+            largest_window: 0,
+            over: false,
+            before: (0, 0),
+            lately_bps: 0.0,
+            series,
+        }
+    }
+
+    pub(super) fn opening(&mut self, now: Instant) {
+        self.samples.opening(now);
+    }
+
+    /// What its end says.
+    pub(super) fn look(&mut self, now: Instant, info: &TcpInfo, congestion: &str) {
+        self.established.get_or_insert(now);
+        if !congestion.is_empty() {
+            self.congestion = known(congestion);
+        }
+        self.samples.look(now, info);
+        self.largest_window = self.largest_window.max(info.peer_window.0);
+        let count = if self.incoming { info.bytes_received } else { info.bytes_acked };
+        self.arrived(now, count);
+    }
+
+    /// So many bytes have arrived at the other end, a FIN counted with them.
+    pub(super) fn arrived(&mut self, now: Instant, bytes: u64) {
+        let bytes = if self.incoming { bytes } else { bytes.min(self.sent()) };
+        if bytes > self.delivered {
+            self.delivered = bytes;
+            self.grew = Some(now);
+        }
+    }
+
+    /// Payload sent once, where the kernel counts it.
+    fn sent(&self) -> u64 {
+        let (sent, again) = self.samples.last.bytes_sent;
+        if sent == 0 { u64::MAX } else { sent.saturating_sub(again) }
+    }
+
+    /// True when `info` is of a later connection between the same ports.
+    pub(super) fn is_older_than(&self, info: &TcpInfo) -> bool {
+        let last = &self.samples.last;
+        info.data_out < last.data_out || info.bytes_received < last.bytes_received
+    }
+
+    /// True when it has carried anything.
+    pub(super) fn carried(&self) -> bool {
+        self.delivered > 0 || (!self.incoming && self.samples.last.data_out > 0)
+    }
+
+    /// It has ended.
+    pub(super) fn over(mut self) -> Self {
+        self.over = true;
+        self
+    }
+
+    /// A look is over that came `length` after the one before.
+    pub(super) fn tick(&mut self, length: Duration) {
+        self.lately_bps = rate(self.delivered - self.before.1, length);
+        self.before.1 = self.delivered;
+    }
+
+    /// Ends an interval.
+    pub(super) fn row(&mut self, length: Duration) {
+        let mut row = [f64::NAN; FLOW_COLUMNS.len()];
+        if !self.incoming {
+            row = self.samples.row();
+        }
+        row[0] = rate(self.delivered - self.before.0, length);
+        self.before.0 = self.delivered;
+        self.series.push(&row);
+    }
+
+    pub(super) fn halve(&mut self) {
+        self.series.columns.iter_mut().for_each(Column::halve);
+    }
+
+    pub(super) fn into_series(mut self, rows: usize) -> Series {
+        let missing = rows.saturating_sub(self.series.columns.first().map_or(0, |c| c.values.len()));
+        pad(&mut self.series, missing);
+        self.series.name = self.ends.name;
+        self.series
+    }
+
+    pub(super) fn state(&self) -> FlowState {
+        let info = &self.samples.last;
+        FlowState {
+            name: self.ends.name.clone(),
+            rtt_ms: (!info.rtt.is_zero()).then(|| info.rtt.as_millis_f64()),
+            cwnd: if self.incoming { 0 } else { u64::from(info.cwnd) },
+            goodput_bps: self.lately_bps,
+            retransmits: u64::from(info.retransmits),
+        }
+    }
+
+    /// What a report says; goodput counts over `interval`.
+    pub(super) fn report(&self, interval: Duration, path_bps: u64) -> FlowReport {
+        let info = &self.samples.last;
+        let ours = |n: u64| if self.incoming { 0 } else { n };
+        let done = self.over && (self.incoming || self.delivered >= self.sent());
+        FlowReport {
+            name: self.ends.name.clone(),
+            tcp: Some(self.congestion),
+            start_s: self.start.as_secs_f64(),
+            established_s: self.established.map(Instant::as_secs_f64),
+            finished_s: self.grew.filter(|_| done).map(Instant::as_secs_f64),
+            goodput_bps: rate(self.delivered, interval),
+            bytes_acked: self.delivered,
+            segments_sent: ours(u64::from(info.data_out)),
+            retransmits: ours(u64::from(info.retransmits)),
+            timeouts: ours(u64::from(info.timeouts.unwrap_or(0))),
+            rtt_ms: if self.incoming { Quantiles::default() } else { self.samples.round_trips() },
+            limited_by: if self.incoming { LimitedBy::default() } else { self.samples.limited_by() },
+            requests: None,
+            telnet: None,
+            udp: None,
+            context: FlowContext {
+                path_bps,
+                receive_window: format!("{:.0} kB at most", self.largest_window as f64 / 1e3),
+                slow_reader: false,
+                send_buffer: String::new(),
+            },
+        }
+    }
+}
+
+fn rate(bytes: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() }
+}
+
+/// Adds rows without values.
+fn pad(series: &mut Series, rows: usize) {
+    for column in &mut series.columns {
+        column.values.resize(column.values.len() + rows, f64::NAN);
+    }
+}
+
+/// The name of a congestion control of the kernel. One of somebody's own is only `TCP`.
+fn known(name: &str) -> &'static str {
+    const NAMES: [&str; 16] = [
+        "bbr",
+        "bic",
+        "cdg",
+        "cubic",
+        "dctcp",
+        "highspeed",
+        "htcp",
+        "hybla",
+        "illinois",
+        "lp",
+        "nv",
+        "reno",
+        "scalable",
+        "vegas",
+        "veno",
+        "westwood",
+    ];
+    NAMES.into_iter().find(|n| *n == name).unwrap_or(if name == "yeah" { "yeah" } else { "TCP" })
+}

@@ -1,0 +1,95 @@
+//! From what the data thread gave to a report as a simulated run gives one.
+
+use super::{Beside, Flows};
+use bentpipe_base::Instant;
+use bentpipe_live::{Outcome, Timing};
+use bentpipe_scenario::{InstrumentKind, Scenario};
+use bentpipe_sim::Report;
+use bentpipe_sim::record::{Record, Series};
+use bentpipe_sim::report::{InstrumentReport, LatenessReport, LiveReport, PortDropsReport};
+
+/// The report and the record of a run.
+pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Report, Record) {
+    let Beside { flows, differs } = beside;
+    let mut record = outcome.record.clone().unwrap_or_default();
+    record.take_flows(&flows.record);
+    let mut instruments = outcome.instruments.clone();
+    for (spec, seen) in scenario.instruments.iter().zip(&mut instruments) {
+        if let InstrumentKind::Bins { flow, .. } = spec.kind
+            && flows.of_scenario
+            && let Some(series) = flows.record.flows.get(flow)
+        {
+            fill_bins(seen, &flows.record.time_s, series);
+        }
+    }
+    let mut live = live_report(&outcome.timing, outcome.priority.clone());
+    live.differs = differs;
+    let Flows { reports, faults, of_scenario, .. } = flows;
+    live.faults = faults;
+    let ran = outcome.until.since(Instant::ZERO);
+    let mut report = Report::assemble(scenario, ran, reports, outcome.links.clone(), instruments);
+    if !of_scenario {
+        // connections of programs are not those of the scenario's transfers
+        report.transfers.clear();
+    }
+    report.live = Some(live);
+    (report, record)
+}
+
+/// What is said of this machine.
+pub fn live_report(timing: &Timing, priority: String) -> LiveReport {
+    LiveReport {
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        priority,
+        packets: timing.packets,
+        lateness_us: LatenessReport { p50: timing.p50_us, p99: timing.p99_us, max: timing.max_us },
+        late_packets: timing.late_packets,
+        port_drops: PortDropsReport {
+            receive: timing.port_receive_drops,
+            send: timing.port_send_drops,
+            not_ip: timing.port_not_ip,
+        },
+        trusted: timing.trusted,
+        doubts: timing.doubts.clone(),
+        ..LiveReport::default()
+    }
+}
+
+/// The data thread does not see flows: goodput of bins is that of the flow's series, taken together.
+fn fill_bins(bins: &mut InstrumentReport, time_s: &[f64], flow: &Series) {
+    let Some(goodput) = flow.column("goodput_bps") else { return };
+    let mut from = 0.0;
+    for row in &mut bins.rows {
+        let Some([to, cell]) = row.first_chunk_mut::<2>() else { continue };
+        *cell = bytes(time_s, goodput, (from, *to)) / (*to - from);
+        from = *to;
+    }
+}
+
+/// Bytes that a rate in bit/s over intervals that end at `time_s` delivered within a time.
+fn bytes(time_s: &[f64], rate: &[f64], (from, to): (f64, f64)) -> f64 {
+    let begins = core::iter::once(0.0).chain(time_s.iter().copied());
+    let parts = begins.zip(time_s).zip(rate).filter(|(_, rate)| rate.is_finite());
+    parts.map(|((begin, end), rate)| rate / 8.0 * (end.min(to) - begin.max(from)).max(0.0)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_sim::record::Column;
+
+    #[test]
+    fn bins_get_their_goodput_from_the_series_of_the_flow() {
+        let values = vec![f64::NAN, 8.0, 16.0, 24.0];
+        let flow = Series { name: "f".into(), columns: vec![Column { key: "goodput_bps", values }] };
+        let mut bins = InstrumentReport {
+            name: "b".into(),
+            kind: "bins",
+            columns: vec!["time_s", "goodput_bytes_per_s"],
+            rows: vec![vec![2.0, f64::NAN], vec![3.5, f64::NAN]],
+        };
+        fill_bins(&mut bins, &[1.0, 2.0, 3.0, 4.0], &flow);
+        assert!((bins.rows[0][1] - 0.5).abs() < 1e-12, "{:?}", bins.rows);
+        assert!((bins.rows[1][1] - (2.0 + 1.5) / 1.5).abs() < 1e-12, "{:?}", bins.rows);
+    }
+}

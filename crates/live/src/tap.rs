@@ -1,0 +1,259 @@
+//! Records packets at chosen directions of links while they pass: before the queue, after the link, and those it dropped.
+//!
+//! The tap listens to the trace on the data thread and must not wait for a disk: it copies packets into chunks of memory that somebody else writes and gives back.
+//! When none is left, packets are counted instead of kept. Checksums that the sender's kernel left to a network card are completed, and a
+//! super-packet that passes a link whole is recorded as the packets it would be cut into.
+
+use crate::buffers::{Buffers, Handle, WHOLE};
+use crate::network::Net;
+use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
+use bentpipe_base::{Duration, Instant, NodeId, Packet};
+use bentpipe_scenario::CaptureSpec;
+use bentpipe_wire::offload::{HEADER_SPACE, complete};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Bytes of a chunk; a super-packet more may be in it.
+const CHUNK: usize = 1 << 20;
+/// Packets of a chunk.
+const RECORDS: usize = 1 << 13;
+/// Chunks in all, and with them the memory of all captures together: 32 MB, a quarter of a second at 1 Gbit/s.
+const CHUNKS: usize = 32;
+/// A chunk is handed over when it is full, or at the first packet after this time.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Where a packet was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Before the queue.
+    In,
+    /// After the link.
+    Out,
+    /// Where it ended.
+    Dropped(DropCause),
+}
+
+impl Point {
+    /// The place of its interface in a capture: in, out, dropped.
+    pub const fn interface(self) -> usize {
+        match self {
+            Self::In => 0,
+            Self::Out => 1,
+            Self::Dropped(_) => 2,
+        }
+    }
+}
+
+/// A packet in a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When, on the run's clock.
+    pub at: Instant,
+    /// Which capture, in the scenario's order.
+    pub capture: usize,
+    /// Where.
+    pub point: Point,
+    /// Its length on the wire.
+    pub original: usize,
+    start: usize,
+    end: usize,
+}
+
+/// Packets on their way to a file.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    bytes: Vec<u8>,
+    records: Vec<Record>,
+    /// Packets that found no room since the chunk before, by capture and interface.
+    lost: Vec<[u64; 3]>,
+}
+
+impl Chunk {
+    /// Its packets with their bytes, in the order in which they were seen.
+    pub fn packets(&self) -> impl Iterator<Item = (&Record, &[u8])> {
+        self.records.iter().map(|r| (r, self.bytes.get(r.start..r.end).unwrap_or_default()))
+    }
+
+    /// Packets that found no room since the chunk before, by capture, then in, out and dropped.
+    pub fn lost(&self) -> &[[u64; 3]] {
+        &self.lost
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= CHUNK || self.records.len() >= RECORDS
+    }
+}
+
+/// The tap's side of the way to a writer.
+#[derive(Debug)]
+pub struct Outlet {
+    full: SyncSender<Chunk>,
+    empty: Receiver<Chunk>,
+}
+
+/// The writer's side.
+#[derive(Debug)]
+pub struct Inlet {
+    full: Receiver<Chunk>,
+    empty: SyncSender<Chunk>,
+}
+
+/// A way for packets from a tap to a writer, with all the memory it will ever use.
+pub fn pipe() -> (Outlet, Inlet) {
+    let (to_writer, full) = sync_channel(CHUNKS + 1);
+    let (to_tap, empty) = sync_channel(CHUNKS + 1);
+    for _ in 0..CHUNKS {
+        // there is room for all of them
+        let _ = to_tap.try_send(Chunk { bytes: Vec::with_capacity(CHUNK), ..Chunk::default() });
+    }
+    (Outlet { full: to_writer, empty }, Inlet { full, empty: to_tap })
+}
+
+impl Inlet {
+    /// Waits for packets; `None` when the tap is gone and everything was taken.
+    pub fn next_chunk(&self) -> Option<Chunk> {
+        self.full.recv().ok()
+    }
+
+    /// Gives a chunk back that was written.
+    pub fn done(&self, mut chunk: Chunk) {
+        chunk.bytes.clear();
+        chunk.records.clear();
+        chunk.lost.clear();
+        // a tap that is gone needs none
+        let _ = self.empty.try_send(chunk);
+    }
+}
+
+#[derive(Debug)]
+struct Wanted {
+    capture: usize,
+    node: NodeId,
+    from: Instant,
+    to: Instant,
+    snap: usize,
+}
+
+/// Listens to the trace of a live network. Whatever is left when it is dropped is handed over then.
+#[derive(Debug)]
+pub struct Tap {
+    buffers: Rc<RefCell<Buffers>>,
+    wanted: Vec<Wanted>,
+    outlet: Outlet,
+    chunk: Chunk,
+    /// When the first packet of the chunk was seen.
+    since: Instant,
+    lost: Vec<[u64; 3]>,
+}
+
+impl Tap {
+    /// Records what `captures` ask for. One that lasts to the end of the scenario (`end`) lasts to the end of the run, which
+    /// may be a later one.
+    pub fn new(net: &Net, captures: &[CaptureSpec], end: Instant, outlet: Outlet) -> Self {
+        let links = &net.network.links;
+        let wanted = |(capture, spec): (usize, &CaptureSpec)| {
+            let (_, node) = *links.get(spec.at.index())?;
+            let to = if spec.to >= end { Instant::NEVER } else { spec.to };
+            let snap = usize::try_from(spec.snap.0).unwrap_or(usize::MAX);
+            Some(Wanted { capture, node, from: spec.from, to, snap })
+        };
+        Self {
+            buffers: Rc::clone(&net.buffers),
+            wanted: captures.iter().enumerate().filter_map(wanted).collect(),
+            chunk: outlet.empty.try_recv().unwrap_or_default(),
+            outlet,
+            since: Instant::ZERO,
+            lost: vec![[0; 3]; captures.len()],
+        }
+    }
+
+    /// Makes room for another packet; false when there is none.
+    fn make_room(&mut self, now: Instant) -> bool {
+        let full = self.chunk.is_full();
+        let old = !self.chunk.records.is_empty() && now.since(self.since) >= PATIENCE;
+        if full || old {
+            match self.outlet.empty.try_recv() {
+                Ok(next) => self.hand_over(next),
+                // the writer is behind, or gone
+                Err(_) => return !full,
+            }
+        }
+        if self.chunk.records.is_empty() {
+            self.since = now;
+        }
+        true
+    }
+
+    fn hand_over(&mut self, next: Chunk) {
+        let mut chunk = core::mem::replace(&mut self.chunk, next);
+        chunk.lost.extend_from_slice(&self.lost);
+        self.lost.fill([0; 3]);
+        // there is room for all chunks; a writer that is gone wants none
+        let _ = self.outlet.full.try_send(chunk);
+    }
+
+    fn packet(&mut self, i: usize, at: Instant, point: Point, handle: Handle) {
+        let pieces = {
+            let buffers = self.buffers.borrow();
+            let Some((cut, _)) = buffers.get(handle.slot) else { return };
+            match handle.piece {
+                WHOLE => 0..cut.pieces(),
+                piece => usize::from(piece)..usize::from(piece) + 1,
+            }
+        };
+        for piece in pieces {
+            if self.make_room(at) {
+                self.keep(i, at, point, (handle.slot, piece));
+            } else if let Some(lost) = self.lost.get_mut(self.wanted[i].capture) {
+                lost[point.interface()] += 1;
+            }
+        }
+    }
+
+    fn keep(&mut self, i: usize, at: Instant, point: Point, (slot, piece): (u32, usize)) {
+        let buffers = self.buffers.borrow();
+        let Some((cut, source)) = buffers.get(slot) else { return };
+        let Wanted { capture, snap, .. } = self.wanted[i];
+        let mut header = [0; HEADER_SPACE];
+        let part = cut.piece(source, piece..piece + 1, &mut header);
+        let bytes = &mut self.chunk.bytes;
+        let start = bytes.len();
+        bytes.extend_from_slice(header.get(..part.header_len).unwrap_or_default());
+        bytes.extend_from_slice(source.get(part.payload).unwrap_or_default());
+        // the sum goes over all of it, so only then it is cut to what is kept
+        complete(&mut bytes[start..], &part.vnet);
+        let original = bytes.len() - start;
+        bytes.truncate(start + original.min(snap));
+        let end = bytes.len();
+        self.chunk.records.push(Record { at, capture, point, original, start, end });
+    }
+}
+
+impl Sink for Tap {
+    fn mask(&self) -> Mask {
+        if self.wanted.is_empty() { Mask::default() } else { Mask::PACKETS }
+    }
+
+    fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
+        let (point, packet): (Point, &Packet) = match *event {
+            Event::Sent(packet) => (Point::In, packet),
+            Event::Delivered(packet) => (Point::Out, packet),
+            Event::Dropped(packet, cause) => (Point::Dropped(cause), packet),
+            _ => return,
+        };
+        let Some(handle) = packet.handle().map(Handle::unpack) else { return };
+        for i in 0..self.wanted.len() {
+            let w = &self.wanted[i];
+            if w.node == node && w.from <= now && now < w.to {
+                self.packet(i, now, point, handle);
+            }
+        }
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        self.hand_over(Chunk::default());
+    }
+}
