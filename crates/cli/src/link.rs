@@ -1,0 +1,404 @@
+//! `bentpipe link`: shows and changes a link that is running.
+
+use crate::Failure;
+use bentpipe_emulate::client::{Client, ClientError};
+use bentpipe_live::control::{Done, LinkState, On, Reply, Request, State, Values, Way};
+use bentpipe_scenario::{Diagnostic, change, length};
+use clap::{Args, Subcommand, ValueEnum};
+use core::fmt::Write as _;
+use std::thread::park_timeout;
+use std::time::Duration;
+
+/// Between two looks, so that throughput is that of this time.
+const LOOK: Duration = Duration::from_millis(250);
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  bentpipe link show
+  bentpipe link set loss=1e-3 --direction forward
+  bentpipe link set rate=2Mbit/s delay=40ms buffer=50packets
+  bentpipe link outage 5s
+  bentpipe link reset";
+
+/// What to do with a link that is running.
+#[derive(Debug, Args)]
+pub(crate) struct Link {
+    #[command(subcommand)]
+    action: Action,
+    /// Which session, when several are running.
+    #[arg(long, value_name = "NAME", global = true)]
+    session: Option<String>,
+    /// Print the answer as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Print how it is: rates, delays, queues, losses, lateness.
+    Show,
+    /// Change rate, delay, buffer, loss, ber or up, until `reset`.
+    ///
+    /// It replaces what the scenario, its timeline, traces and orbits say; fades, bursts and recurring outages still act. What is being sent keeps what it was promised.
+    Set {
+        /// As in scenario files: rate=5Mbit/s, delay=300ms, buffer=50packets, loss=1e-3, ber=1e-7, up=off.
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        changes: Vec<String>,
+        #[command(flatten)]
+        on: OnArgs,
+    },
+    /// Lose everything for a while.
+    Outage {
+        /// For so long: 5s, 300ms.
+        length: String,
+        #[command(flatten)]
+        on: OnArgs,
+    },
+    /// Give back everything that `set` and `outage` changed.
+    Reset {
+        #[command(flatten)]
+        on: OnArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+struct OnArgs {
+    /// Which link, or direction by its own name [default: the only one, or the bottleneck].
+    #[arg(long, value_name = "NAME")]
+    link: Option<String>,
+    /// Which direction.
+    #[arg(long, value_enum, default_value_t = Direction::Both)]
+    direction: Direction,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Direction {
+    /// Both.
+    Both,
+    /// As the scenario's `from` and `to`; of a named link to the user.
+    Forward,
+    /// The other.
+    Backward,
+}
+
+impl OnArgs {
+    fn on(&self) -> On {
+        let way = match self.direction {
+            Direction::Both => Way::Both,
+            Direction::Forward => Way::Forward,
+            Direction::Backward => Way::Backward,
+        };
+        On { link: self.link.clone(), way }
+    }
+}
+
+/// Asks the session; returns what to print.
+pub(crate) fn run(link: &Link) -> Result<String, Failure> {
+    let request = request(&link.action)?;
+    let (_, mut client) = Client::find(link.session.as_deref()).map_err(|e| failed(&e))?;
+    let mut reply = ask(&mut client, &request)?;
+    if request == Request::Show {
+        park_timeout(LOOK);
+        reply = ask(&mut client, &request)?;
+    }
+    if link.json {
+        return serde_json::to_string_pretty(&reply)
+            .map(|text| text + "\n")
+            .map_err(|e| Failure::Run(format!("error: {e}")));
+    }
+    Ok(match reply {
+        Reply::State(state) => show(&state),
+        Reply::Done(done) => changed(&done),
+        Reply::Refused { .. } => String::new(),
+    })
+}
+
+fn request(action: &Action) -> Result<Request, Failure> {
+    let refused = |d: Box<Diagnostic>| Failure::Input(d.to_string());
+    Ok(match action {
+        Action::Show => Request::Show,
+        Action::Set { changes, on } => {
+            Request::Set { on: on.on(), values: Values::from(&change(changes).map_err(refused)?) }
+        }
+        Action::Outage { length: word, on } => {
+            Request::Outage { on: on.on(), length_ns: length(word).map_err(refused)?.0 }
+        }
+        Action::Reset { on } => Request::Reset { on: on.on() },
+    })
+}
+
+/// Asks once; what the session refuses is the user's input.
+pub(crate) fn ask(client: &mut Client, request: &Request) -> Result<Reply, Failure> {
+    match client.ask(request).map_err(|e| failed(&e))? {
+        Reply::Refused { message, help } => {
+            let help: String = help.iter().map(|line| format!("\nhelp: {line}")).collect();
+            Err(Failure::Input(format!("error: {message}{help}")))
+        }
+        reply => Ok(reply),
+    }
+}
+
+pub(crate) fn failed(error: &ClientError) -> Failure {
+    let text = format!("error: {error}");
+    match error {
+        ClientError::None | ClientError::Several(_) | ClientError::Unknown { .. } => Failure::Input(text),
+        ClientError::Silent { .. } | ClientError::Foreign { .. } => Failure::Run(text),
+    }
+}
+
+fn changed(done: &Done) -> String {
+    done.lines().map(|line| line + "\n").collect()
+}
+
+fn show(state: &State) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "session {}: {}, running for {}", state.session, state.title, time(state.uptime_s));
+    for link in &state.links {
+        direction(&mut out, link);
+    }
+    let _ = writeln!(out, "\n{}", lateness(state));
+    for doubt in &state.timing.doubts {
+        let _ = writeln!(out, "  not to be trusted: {doubt}");
+    }
+    if !state.flows.is_empty() {
+        let _ = writeln!(
+            out,
+            "\n{:32} {:>10} {:>8} {:>12} {:>12}",
+            "connection", "RTT", "cwnd", "goodput", "sent again"
+        );
+    }
+    for flow in &state.flows {
+        let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
+        let _ = writeln!(
+            out,
+            "{:32} {rtt:>10} {:>8} {:>12} {:>12}",
+            flow.name,
+            flow.cwnd,
+            rate(flow.goodput_bps),
+            flow.retransmits
+        );
+    }
+    out
+}
+
+fn direction(out: &mut String, link: &LinkState) {
+    let own = link.rate_bps.map_or("nothing moves".to_owned(), |bps| rate(bps as f64));
+    let _ =
+        writeln!(out, "\n{}, {} -> {}{}", link.name, link.from, link.to, if link.up { "" } else { "  DOWN" });
+    let _ = writeln!(out, "  rate     {own}, in use {}", rate(link.throughput_bps));
+    let _ = writeln!(out, "  delay    {} ms one way", link.one_way_ms);
+    let fade = link.fade_db.map_or(String::new(), |db| format!(", fade {db:.1} dB"));
+    let _ = writeln!(out, "  errors   loss {}, bit error rate {}{fade}", share(link.loss), share(link.ber));
+    let _ = writeln!(out, "  queue    {}", queue(link));
+    let _ = writeln!(out, "  packets  {}, lost: {}", link.packets, losses(link));
+    if let Some(set) = by_user(link) {
+        let _ = writeln!(out, "  changed  {set}");
+    }
+}
+
+/// What waits, and how much may.
+pub(crate) fn queue(link: &LinkState) -> String {
+    match (link.limit_packets, link.limit_bytes) {
+        (Some(limit), _) => format!("{} of {limit} packets ({} B)", link.queue_packets, link.queue_bytes),
+        (None, Some(limit)) => format!("{} of {limit} B ({} packets)", link.queue_bytes, link.queue_packets),
+        (None, None) => format!("{} packets", link.queue_packets),
+    }
+}
+
+/// Losses by cause.
+pub(crate) fn losses(link: &LinkState) -> String {
+    let list: Vec<String> =
+        link.drops.iter().map(|(cause, n)| format!("{n} {}", cause.replace('_', " "))).collect();
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}
+
+/// What a user has changed.
+pub(crate) fn by_user(link: &LinkState) -> Option<String> {
+    let set = &link.set;
+    let mut list: Vec<String> = Vec::new();
+    list.extend(set.rate_bps.map(|bps| format!("rate {}", rate(bps as f64))));
+    list.extend(set.delay_ns.map(|ns| format!("delay {} ms", ns as f64 / 1e6)));
+    list.extend(set.buffer_packets.map(|n| format!("buffer {n} packets")));
+    list.extend(set.buffer_bytes.map(|n| format!("buffer {n} B")));
+    list.extend(set.loss.map(|p| format!("loss {}", share(p))));
+    list.extend(set.ber.map(|p| format!("bit error rate {}", share(p))));
+    list.extend(set.up.map(|up| if up { "up" } else { "down" }.to_owned()));
+    list.extend(link.outage_until_s.map(|s| format!("outage until {}", time(s))));
+    if list.is_empty() { None } else { Some(list.join(", ")) }
+}
+
+/// How late packets leave.
+pub(crate) fn lateness(state: &State) -> String {
+    let us = |t: Option<f64>| t.map_or("-".to_owned(), |us| format!("{us:.0} us"));
+    let timing = &state.timing;
+    let verdict = if timing.trusted { "in time" } else { "TOO LATE" };
+    format!(
+        "{verdict}: lateness p50 {}, p99 {}, max {}",
+        us(timing.p50_us),
+        us(timing.p99_us),
+        us(timing.max_us)
+    )
+}
+
+/// Three digits and a unit.
+pub(crate) fn rate(bps: f64) -> String {
+    let (value, unit) = match bps {
+        b if b >= 999.5e6 => (b / 1e9, "Gbit/s"),
+        b if b >= 999.5e3 => (b / 1e6, "Mbit/s"),
+        b if b >= 999.5 => (b / 1e3, "kbit/s"),
+        b => (b, "bit/s"),
+    };
+    let digits = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    let number = format!("{value:.digits$}");
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+    format!("{number} {unit}")
+}
+
+/// A probability: no more digits than one reads.
+pub(crate) fn share(p: f64) -> String {
+    match p {
+        0.0 => "0".to_owned(),
+        p if p < 1e-3 => {
+            let text = format!("{p:.2e}");
+            // 1.00e-5 is 1e-5
+            text.replace(".00e", "e").replace("0e", "e")
+        }
+        p => {
+            let text = format!("{p:.4}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+    }
+}
+
+/// A time since the session began.
+pub(crate) fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{} min {} s", s as u64 / 60, s as u64 % 60),
+        s => format!("{} h {} min", s as u64 / 3600, s as u64 / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use bentpipe_live::Timing;
+    use bentpipe_live::control::FlowState;
+
+    /// A session in the middle of something.
+    pub(crate) fn state() -> State {
+        let forward = LinkState {
+            name: "satellite".to_owned(),
+            link: "satellite".to_owned(),
+            from: "far".to_owned(),
+            to: "near".to_owned(),
+            rate_bps: Some(10_000_000),
+            one_way_ms: 275.0,
+            loss: 1e-3,
+            fade_db: Some(3.21),
+            up: true,
+            queue_packets: 229,
+            queue_bytes: 343_500,
+            limit_packets: Some(458),
+            throughput_bps: 9_876_543.0,
+            packets: 12_345,
+            bytes: 18_000_000,
+            drops: vec![("queue_full".to_owned(), 17), ("packet_loss".to_owned(), 12)],
+            set: Values { loss: Some(1e-3), ..Values::default() },
+            ..LinkState::default()
+        };
+        let backward = LinkState {
+            name: "satellite-return".to_owned(),
+            backward: true,
+            from: "near".to_owned(),
+            to: "far".to_owned(),
+            up: false,
+            loss: 1.0,
+            limit_packets: None,
+            limit_bytes: Some(64_000),
+            throughput_bps: 0.0,
+            drops: Vec::new(),
+            set: Values::default(),
+            outage_until_s: Some(75.0),
+            fade_db: None,
+            ..forward.clone()
+        };
+        let timing = Timing {
+            packets: 12_000,
+            p50_us: Some(25.4),
+            p99_us: Some(78.1),
+            max_us: Some(181.0),
+            trusted: true,
+            ..Timing::default()
+        };
+        let flow = FlowState {
+            name: "near:40112 > far:5201".to_owned(),
+            rtt_ms: Some(612.34),
+            cwnd: 420,
+            goodput_bps: 9.4e6,
+            retransmits: 12,
+        };
+        State {
+            session: "a1".to_owned(),
+            title: "geo-10m".to_owned(),
+            uptime_s: 71.25,
+            links: vec![forward, backward],
+            timing,
+            flows: vec![flow],
+        }
+    }
+
+    #[test]
+    fn a_session_as_text() {
+        let wanted = "\
+session a1: geo-10m, running for 71.2 s
+
+satellite, far -> near
+  rate     10 Mbit/s, in use 9.88 Mbit/s
+  delay    275 ms one way
+  errors   loss 0.001, bit error rate 0, fade 3.2 dB
+  queue    229 of 458 packets (343500 B)
+  packets  12345, lost: 17 queue full, 12 packet loss
+  changed  loss 0.001
+
+satellite-return, near -> far  DOWN
+  rate     10 Mbit/s, in use 0 bit/s
+  delay    275 ms one way
+  errors   loss 1, bit error rate 0
+  queue    343500 of 64000 B (229 packets)
+  packets  12345, lost: none
+  changed  outage until 75.0 s
+
+in time: lateness p50 25 us, p99 78 us, max 181 us
+
+connection                              RTT     cwnd      goodput   sent again
+near:40112 > far:5201              612.3 ms      420   9.4 Mbit/s           12
+";
+        assert_eq!(show(&state()), wanted);
+    }
+
+    #[test]
+    fn figures_have_three_digits() {
+        for (bps, text) in [
+            (0.0, "0 bit/s"),
+            (999.4, "999 bit/s"),
+            (1e3, "1 kbit/s"),
+            (1_544_000.0, "1.54 Mbit/s"),
+            (24e6, "24 Mbit/s"),
+            (999.9e6, "1 Gbit/s"),
+            (100e6, "100 Mbit/s"),
+        ] {
+            assert_eq!(rate(bps), text);
+        }
+        for (p, text) in
+            [(0.0, "0"), (1e-5, "1e-5"), (1.5e-7, "1.5e-7"), (0.01, "0.01"), (1.0, "1"), (0.12345, "0.1235")]
+        {
+            assert_eq!(share(p), text);
+        }
+        assert_eq!([time(5.0), time(300.0), time(7260.0)], ["5.0 s", "5 min 0 s", "2 h 1 min"]);
+    }
+}

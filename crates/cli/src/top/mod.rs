@@ -1,0 +1,81 @@
+//! `bentpipe top`: a running session in the terminal, a few times a second.
+
+mod view;
+
+use crate::Failure;
+use crate::link::{ask, failed};
+use bentpipe_emulate::client::Client;
+use bentpipe_live::control::{Reply, Request, State};
+use clap::Args;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use std::io::{self, IsTerminal as _};
+use std::thread::park_timeout;
+use std::time::Duration;
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_millis(300);
+/// Columns of a frame that is printed.
+const COLUMNS: u16 = 100;
+
+/// What to watch.
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// Which session, when several are running.
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// Print it once, as plain text, and end.
+    #[arg(long)]
+    once: bool,
+}
+
+/// Shows the session until `q`, or until it ends; returns what to print.
+pub(crate) fn run(top: &Top) -> Result<String, Failure> {
+    let (_, mut client) = Client::find(top.session.as_deref()).map_err(|e| failed(&e))?;
+    let mut state = look(&mut client)?;
+    if top.once {
+        park_timeout(EVERY);
+        return look(&mut client).map(|state| view::plain(&state, COLUMNS));
+    }
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(Failure::Input(
+            "error: bentpipe top needs a terminal\nhelp: bentpipe top --once prints it once, bentpipe link show --json for programs".to_owned(),
+        ));
+    }
+    let terminal = |error: io::Error| Failure::Run(format!("error: the terminal: {error}"));
+    let mut screen = ratatui::try_init().map_err(terminal)?;
+    let ended = loop {
+        if let Err(error) = screen.draw(|frame| frame.render_widget(view::View(&state), frame.area())) {
+            break Err(terminal(error));
+        }
+        match quits() {
+            Ok(true) => break Ok(String::new()),
+            Ok(false) => {}
+            Err(error) => break Err(terminal(error)),
+        }
+        match look(&mut client) {
+            Ok(now) => state = now,
+            // what was shown last is what it came to
+            Err(_) => break Ok(format!("The session has ended.\n{}", view::plain(&state, COLUMNS))),
+        }
+    };
+    ratatui::restore();
+    ended
+}
+
+fn look(client: &mut Client) -> Result<State, Failure> {
+    match ask(client, &Request::Show)? {
+        Reply::State(state) => Ok(*state),
+        _ => Err(Failure::Run("error: the session answers something else".to_owned())),
+    }
+}
+
+/// Waits for the next look; true when the user has had enough.
+fn quits() -> io::Result<bool> {
+    if !event::poll(EVERY)? {
+        return Ok(false);
+    }
+    let Event::Key(key) = event::read()? else { return Ok(false) };
+    let control_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+    let quit = matches!(key.code, KeyCode::Char('q' | 'Q') | KeyCode::Esc) || control_c;
+    Ok(quit && key.kind == KeyEventKind::Press)
+}

@@ -1,0 +1,68 @@
+//! What a running session shows and lets be changed: its control socket, with the link behind it.
+
+use crate::server::{Server, ServerError};
+use bentpipe_live::Running;
+use bentpipe_live::control::{Command, FlowState, Reply, Request};
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+/// A data thread that does not answer within this time has ended, or the machine has other worries.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The control socket of a session.
+#[derive(Debug)]
+pub struct Panel {
+    server: Server,
+    session: String,
+    title: String,
+}
+
+impl Panel {
+    /// Opens the socket at `path`. The session's name and title are part of every answer.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn open(path: &Path, session: &str, title: &str) -> Result<Self, ServerError> {
+        let server = Server::bind(path)?;
+        Ok(Self { server, session: session.to_owned(), title: title.to_owned() })
+    }
+
+    /// What to wait for: call [`Panel::serve`] when one of these can be read.
+    pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        self.server.fds()
+    }
+
+    /// As [`Server::is_behind`].
+    pub fn is_behind(&self) -> bool {
+        self.server.is_behind()
+    }
+
+    /// Answers what has come in; `flows` says how the TCP connections inside are. Returns a line for the session's log for each thing that was changed.
+    pub fn serve(&mut self, link: &Running, flows: &mut dyn FnMut() -> Vec<FlowState>) -> Vec<String> {
+        let mut log = Vec::new();
+        let Self { server, session, title } = self;
+        server.serve(&mut |request| {
+            let mut reply = ask(link, request);
+            match &mut reply {
+                Reply::State(state) => {
+                    state.session.clone_from(session);
+                    state.title.clone_from(title);
+                    state.flows = flows();
+                }
+                Reply::Done(done) => log.extend(done.lines()),
+                Reply::Refused { .. } => {}
+            }
+            reply
+        });
+        log
+    }
+}
+
+/// Asks the data thread, and waits for its answer.
+pub fn ask(link: &Running, request: Request) -> Reply {
+    let (reply, answer) = sync_channel(1);
+    link.command(Command::Ask { request, reply });
+    answer.recv_timeout(PATIENCE).unwrap_or_else(|_| Reply::refused("the link has ended or does not answer"))
+}
