@@ -10,6 +10,7 @@ use crate::port::{PacketPort, PortDrops, PortError, Received};
 use bentpipe_wire::offload::VnetHeader;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType};
 use std::ffi::{c_int, c_uint, c_ulong};
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -19,6 +20,8 @@ use zerocopy::IntoBytes;
 
 /// Most parts of one packet that is sent.
 const PARTS: usize = 6;
+/// Packets that may wait to be read. The kernel's own choice, 500, is half a millisecond of small packets.
+const QUEUE: c_int = 2000;
 /// How often a packet is offered to a kernel that has no room before it counts as lost.
 const TRIES: usize = 3;
 /// Packets that are neither IPv4 nor IPv6 and are skipped in one call.
@@ -64,6 +67,7 @@ impl TunPort {
         unsafe { ioctl(&device, libc::TUNSETVNETHDRSZ, (&raw const size) as c_ulong) }
             .map_err(|source| PortError::Kernel { what: "setting the size of virtio headers", source })?;
         let offloads = offload(&device)?;
+        lengthen_queue(name)?;
         // by thread: /proc/net is the main thread's namespace, which may be another one
         let table = File::open("/proc/thread-self/net/dev")
             .map_err(|source| PortError::Kernel { what: "opening /proc/thread-self/net/dev", source })?;
@@ -172,11 +176,7 @@ fn make(device: &OwnedFd, name: &str) -> Result<(), PortError> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(bad) || name == "." || name == ".." {
         return Err(PortError::BadName { name: name.to_owned() });
     }
-    // SAFETY: bytes and a union of integers; all zeros is a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as _;
-    }
+    let mut request = named(name);
     // IFF_TUN_EXCL: never take over an interface that is there already
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
     request.ifr_ifru.ifru_flags = flags as i16;
@@ -189,6 +189,28 @@ fn make(device: &OwnedFd, name: &str) -> Result<(), PortError> {
             _ => PortError::Kernel { what: "making a TUN interface", source },
         }
     })
+}
+
+/// A request about an interface. A name that is too long is cut off, the last byte stays zero.
+fn named(name: &str) -> libc::ifreq {
+    // SAFETY: bytes and a union of integers; all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
+        *to = from as _;
+    }
+    request
+}
+
+/// Gives the interface a queue of [`QUEUE`] packets: netdevice(7), SIOCSIFTXQLEN.
+fn lengthen_queue(name: &str) -> Result<(), PortError> {
+    let failed = |source| PortError::Kernel { what: "making room for packets", source };
+    let socket =
+        rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(|e| failed(e.into()))?;
+    let mut request = named(name);
+    request.ifr_ifru.ifru_metric = QUEUE;
+    // SAFETY: SIOCSIFTXQLEN reads an ifreq, which lives during the call; the length is the integer its union begins with.
+    unsafe { ioctl(&socket, libc::SIOCSIFTXQLEN as libc::Ioctl, (&raw mut request) as c_ulong) }
+        .map_err(failed)
 }
 
 /// Asks for as much as the kernel has.

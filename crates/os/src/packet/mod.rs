@@ -1,7 +1,11 @@
 //! A port on a veth pair: a packet socket that carries super-packets with their notes (PACKET_VNET_HDR), as packet(7) has it.
 //!
-//! It needs no device node and no capability outside its own user namespace. What a frame's link-layer header says is of no interest: both ends of
-//! a pair have one address, and a frame that is not IP is counted and left out.
+//! It needs no device node and no capability outside its own user namespace. What a frame's link-layer header says is of no interest; a frame that is
+//! not IP is counted and left out.
+//!
+//! The host's end should not resolve addresses (IFF_NOARP), so that it sends to its own address. Our end is best given another one: then its own
+//! stack, which sees every frame too, throws them away at the door ("for another host") and not after a look at its routes; the sending host pays for
+//! that look, 0.4 to 1.9 us per packet where it was measured, of 1.1 us without.
 
 mod stamp;
 mod sys;
@@ -41,7 +45,8 @@ pub struct VethPort {
 }
 
 impl VethPort {
-    /// Opens a port on interface `name` of the calling thread's network namespace. `mac` is the address of both ends of the pair.
+    /// Opens a port on interface `name` of the calling thread's network namespace. `mac` is the address of
+    /// the host's end of the pair.
     ///
     /// # Errors
     /// When there is no such interface, packet sockets are not allowed, or the kernel lacks what we need.

@@ -1,7 +1,7 @@
 //! Two hosts in network namespaces of their own and a third between them, where the relay stands. Gone when the test ends.
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_os::{Clock, PacketPort, TunPort, VethPort, namespace, port::MAX_SUPER, wait};
+use bentpipe_os::{Clock, PacketPort, TunPort, VethPort, namespace, port::MAX_SUPER, realtime, wait};
 use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader, complete};
 use std::io::IoSlice;
 use std::net::IpAddr;
@@ -13,6 +13,8 @@ use std::thread::{Builder, JoinHandle};
 
 pub(crate) const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 const MAC_TEXT: &str = "02:62:65:6e:74:01";
+/// Our end has another address: hosts without ARP send to their own, and our end's stack then leaves their packets alone at once.
+const OUR_MAC: &str = "02:62:65:6e:74:02";
 
 /// Where the hosts' packets come out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +58,7 @@ impl Lab {
                 continue;
             }
             let peer = format!("name bent0 address {MAC_TEXT} netns /proc/{}/fd/{}", id(), host.as_raw_fd());
-            ip(&format!("link add p{i} address {MAC_TEXT} type veth peer {peer}"))?;
+            ip(&format!("link add p{i} address {OUR_MAC} type veth peer {peer}"))?;
             ip(&format!("link set p{i} addrgenmode none arp off up"))?;
             lab.configure(i)?;
         }
@@ -90,6 +92,20 @@ impl Lab {
         Ok(Box::new(port))
     }
 
+    /// Lets the kernel carry the packets, as a router.
+    pub(crate) fn forward(&self) -> Result<(), String> {
+        let set =
+            |name: &str| std::fs::write(format!("/proc/sys/net/{name}"), "1").map_err(|e| e.to_string());
+        let route = || {
+            ip(&format!("link set p0 address {MAC_TEXT}"))?;
+            ip(&format!("link set p1 address {MAC_TEXT}"))?;
+            ip("route add 10.55.0.1/32 dev p0")?;
+            ip("route add 10.55.0.2/32 dev p1")?;
+            set("ipv4/ip_forward")
+        };
+        namespace::in_network(&self.middle, route).map_err(|e| e.to_string())?
+    }
+
     /// Runs something in a host.
     pub(crate) fn at<T>(&self, host: usize, act: impl FnOnce() -> T) -> T {
         namespace::in_network(&self.hosts[host], act).expect("a namespace we made")
@@ -118,6 +134,12 @@ pub(crate) fn ip(arguments: &str) -> Result<(), String> {
     Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
 }
 
+/// What the calling thread has used so far, in nanoseconds.
+fn processor_time() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
 /// What a relay saw.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -128,7 +150,7 @@ pub(crate) struct Counts {
     pub(crate) partial: AtomicU64,
     pub(crate) receive_lost: AtomicU64,
     pub(crate) send_lost: AtomicU64,
-    /// Time spent working, not waiting, in nanoseconds.
+    /// Processor time of the relay, in nanoseconds.
     pub(crate) busy: AtomicU64,
 }
 
@@ -140,18 +162,20 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    pub(crate) fn start(lab: &Lab, way: Way) -> Result<Self, String> {
+    pub(crate) fn start(lab: &Lab, way: Way, raised: bool) -> Result<Self, String> {
         let mut ports = [lab.port(0)?, lab.port(1)?];
         let (counts, stop) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
         let (seen, ended) = (Arc::clone(&counts), Arc::clone(&stop));
         let run = move || {
             let clock = Clock::start();
+            if raised {
+                println!("the relay has {}", realtime::raise());
+            }
             let mut buffer = vec![0; MAX_SUPER];
             while !ended.load(Ordering::Relaxed) {
                 let deadline = Instant(clock.now().0 + 50_000_000);
                 let fds = [ports[0].fd(), ports[1].fd()];
                 let ready = wait::wait(&fds, Some(deadline), &clock, Duration::ZERO).expect("to wait");
-                let before = clock.now();
                 for from in (0..2).filter(|i| ready.has(*i)) {
                     for _ in 0..64 {
                         if !carry(&mut ports, from, &mut buffer, way, &seen) {
@@ -159,8 +183,8 @@ impl Relay {
                         }
                     }
                 }
-                seen.busy.fetch_add(clock.now().since(before).0, Ordering::Relaxed);
             }
+            seen.busy.store(processor_time(), Ordering::Relaxed);
             for port in &mut ports {
                 let drops = port.drops().expect("a port that is there");
                 seen.receive_lost.fetch_add(drops.receive, Ordering::Relaxed);
@@ -174,7 +198,9 @@ impl Relay {
     /// Ends it and closes its ports.
     pub(crate) fn end(mut self) -> Arc<Counts> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().map(|t| t.join().expect("a relay without panic"));
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("a relay without panic");
+        }
         Arc::clone(&self.counts)
     }
 }

@@ -1,5 +1,11 @@
 //! The ports against the real kernel: two hosts in namespaces of their own, our ports in a third, a trivial relay between them.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test: what is skipped is printed, what fails may panic"
+)]
+
 mod lab;
 mod traffic;
 
@@ -30,7 +36,7 @@ fn everything_is_intact(lab: &Lab, test: &str, bytes: usize) {
                 continue;
             }
             for v6 in [false, true] {
-                let relay = match Relay::start(lab, way) {
+                let relay = match Relay::start(lab, way, false) {
                     Ok(relay) => relay,
                     Err(why) => return println!("SKIPPED {test}: {why}"),
                 };
@@ -62,7 +68,7 @@ fn traffic_over_tun_is_intact() {
     for way in [Way::Whole, Way::Cut, Way::Joined, Way::Finished] {
         for offloads in [true, false] {
             let Some(lab) = lab("traffic_over_tun_is_intact", Door::Tun) else { return };
-            let relay = match Relay::start(&lab, way) {
+            let relay = match Relay::start(&lab, way, false) {
                 Ok(relay) => relay,
                 Err(why) => return println!("SKIPPED traffic_over_tun_is_intact: {why}"),
             };
@@ -213,10 +219,13 @@ fn a_port_that_cannot_be_says_why() {
 #[test]
 #[ignore = "takes a while and has no verdict"]
 fn figures() {
+    let Some(plain) = lab("figures", Door::Veth) else { return };
+    plain.forward().unwrap();
+    println!("the kernel's forwarding: {:.2} Gbit/s", traffic::iperf(&plain));
     for door in [Door::Veth, Door::Tun] {
         for way in [Way::Whole, Way::Cut] {
             let Some(lab) = lab("figures", door) else { return };
-            let relay = match Relay::start(&lab, way) {
+            let relay = match Relay::start(&lab, way, true) {
                 Ok(relay) => relay,
                 Err(why) => return println!("SKIPPED figures: {why}"),
             };
