@@ -1,0 +1,204 @@
+//! The data thread: packets from ports into the network, and out of it when they are due, under the real clock.
+//!
+//! A turn of the loop: take the time, read what the ports have (each packet enters at the time the kernel had it), bring the network up to that time, send what
+//! has arrived, and sleep until the next thing is due or a packet comes. Events are handled at their scheduled times, so a late turn delays packets but
+//! never changes the rate; how late each packet left is measured.
+
+use crate::journal::Journal;
+use crate::lateness::{Lateness, Timing};
+use crate::network::{Arrival, Net};
+use crate::buffers::WHOLE;
+use bentpipe_base::{Duration, Instant};
+use bentpipe_os::wait::{Ready, wait};
+use bentpipe_os::{Clock, PacketPort, PortDrops};
+use bentpipe_wire::offload::HEADER_SPACE;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// Super-packets read from one port before the others and the clock get their turn.
+const BATCH: usize = 16;
+/// Waiting ends this long before a deadline, and the rest is spent looking at the clock.
+const SPIN: Duration = Duration::from_micros(30);
+/// Longest sleep: a stop that was asked for without a wake-up is seen then.
+const LONGEST_WAIT: Duration = Duration::from_millis(200);
+/// Something that wants to be called on the data thread: commands, samples.
+pub trait Attendant {
+    /// Called every turn with the network at its present time; must be quick. False ends the run.
+    fn attend(&mut self, relay: &mut Core) -> bool;
+    /// When it wants to be called next at the latest.
+    fn next(&self) -> Option<Instant>;
+}
+
+/// What a relay works on, for its attendants too.
+#[derive(Debug)]
+pub struct Core {
+    /// The network.
+    pub net: Net,
+    /// How late packets left.
+    pub lateness: Lateness,
+    /// The run's clock.
+    pub clock: Clock,
+    /// Record of the inputs.
+    pub journal: Option<Journal>,
+    ends: Vec<End>,
+    refused: u64,
+}
+
+#[derive(Debug)]
+struct End {
+    /// Index among the scenario's nodes.
+    host: usize,
+    port: Box<dyn PacketPort>,
+}
+
+/// A relay, ready to run.
+pub struct Relay {
+    core: Core,
+    attendants: Vec<Box<dyn Attendant>>,
+    wake: Arc<OwnedFd>,
+}
+
+impl core::fmt::Debug for Relay {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Relay").field("core", &self.core).finish_non_exhaustive()
+    }
+}
+
+impl Relay {
+    /// A relay between `ports`, given with the places of their hosts among the scenario's nodes. Something readable at `wake` ends a sleep.
+    pub fn new(net: Net, clock: Clock, ports: Vec<(usize, Box<dyn PacketPort>)>, wake: Arc<OwnedFd>) -> Self {
+        let ends = ports.into_iter().map(|(host, port)| End { host, port }).collect();
+        let core = Core { net, lateness: Lateness::default(), clock, journal: None, ends, refused: 0 };
+        Self { core, attendants: Vec::new(), wake }
+    }
+
+    /// Records all inputs from now on.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Option<Journal>) -> Self {
+        self.core.journal = journal;
+        self
+    }
+
+    /// Adds somebody who is called on the data thread.
+    #[must_use]
+    pub fn with(mut self, attendant: Box<dyn Attendant>) -> Self {
+        self.attendants.push(attendant);
+        self
+    }
+
+    /// Runs until an attendant ends it, or a port is gone.
+    ///
+    /// # Errors
+    /// When a port fails or the journal cannot be written.
+    pub fn run(mut self) -> Result<Core, io::Error> {
+        loop {
+            let now = self.core.clock.now();
+            let busy = self.core.read()?;
+            self.core.net.advance(now);
+            self.core.deliver()?;
+            let mut next = now + LONGEST_WAIT;
+            for attendant in &mut self.attendants {
+                if !attendant.attend(&mut self.core) {
+                    return self.core.end();
+                }
+                next = attendant.next().map_or(next, |at| at.min(next));
+            }
+            if !busy {
+                self.sleep(next)?;
+            }
+        }
+    }
+
+    fn sleep(&mut self, latest: Instant) -> io::Result<()> {
+        let core = &mut self.core;
+        let deadline = core.net.next_at().map_or(latest, |at| at.min(latest));
+        let wake = self.wake.as_fd();
+        let ports = core.ends.iter().map(|e| e.port.fd());
+        let fds: Vec<BorrowedFd<'_>> = ports.chain([wake]).collect();
+        let ready: Ready = wait(&fds, Some(deadline), &core.clock, SPIN)?;
+        if ready.has(fds.len() - 1) {
+            let mut count = [0; 8];
+            // it is only there to wake us
+            let _ = rustix::io::read(&self.wake, &mut count);
+        }
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Lateness so far, with what was lost at the ports.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn timing(&mut self) -> io::Result<Timing> {
+        let mut sum = PortDrops { send: self.refused, not_ip: self.net.not_ip(), ..PortDrops::default() };
+        for end in &mut self.ends {
+            let drops = end.port.drops()?;
+            sum.receive += drops.receive;
+            sum.send += drops.send;
+            sum.not_ip += drops.not_ip;
+        }
+        Ok(self.lateness.sum(sum))
+    }
+
+    /// Reads what the ports have; true when there may be more.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut more = false;
+        for i in 0..self.ends.len() {
+            for turn in 0..BATCH {
+                let end = &mut self.ends[i];
+                let received = end.port.receive(self.net.buffers.borrow_mut().scratch())?;
+                let Some(received) = received else { break };
+                let host = end.host;
+                let at = self.clock.at(received.at).max(self.net.now());
+                if let Some(journal) = &mut self.journal {
+                    let buffers = self.net.buffers.borrow();
+                    journal.packet(at, host, &received.vnet, buffers.read(received.len))?;
+                }
+                self.net.accept(host, received.len, &received.vnet, at);
+                self.deliver()?;
+                more |= turn + 1 == BATCH;
+            }
+        }
+        Ok(more)
+    }
+
+    /// Sends what has arrived.
+    fn deliver(&mut self) -> io::Result<()> {
+        while let Some(arrival) = self.net.take_arrival() {
+            if let Some(journal) = &mut self.journal {
+                journal.arrived(&arrival, &self.net);
+            }
+            self.send(&arrival)?;
+            self.lateness.record(arrival.due.0, self.clock.now(), u32::from(arrival.pieces));
+            self.net.done(&arrival);
+        }
+        Ok(())
+    }
+
+    /// Sends an arrival as super-packets, as few as their longest length allows.
+    fn send(&mut self, arrival: &Arrival) -> io::Result<()> {
+        let Some(end) = self.ends.iter_mut().find(|e| e.host == arrival.host) else { return Ok(()) };
+        let buffers = self.net.buffers.borrow();
+        let Some((cut, bytes)) = buffers.get(arrival.first.slot) else { return Ok(()) };
+        let (first, pieces) = match arrival.first.piece {
+            WHOLE => (0, cut.pieces()),
+            piece => (usize::from(piece), usize::from(arrival.pieces)),
+        };
+        let mut header = [0; HEADER_SPACE];
+        let part = cut.piece(bytes, first..first + pieces, &mut header);
+        let payload = bytes.get(part.payload).unwrap_or_default();
+        let taken = end.port.send(&part.vnet, &[IoSlice::new(&header[..part.header_len]), IoSlice::new(payload)])?;
+        self.refused += if taken { 0 } else { pieces as u64 };
+        Ok(())
+    }
+
+    fn end(mut self) -> io::Result<Self> {
+        let now = self.net.now();
+        if let Some(journal) = self.journal.take() {
+            journal.finish(now)?;
+        }
+        Ok(self)
+    }
+}

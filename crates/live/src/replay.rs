@@ -1,0 +1,115 @@
+//! Runs a journal again: the same inputs at the same times into the same network, under simulated time.
+
+use crate::addresses::Addresses;
+use crate::journal::{Digest, Entry, JournalError, Preamble, Reader};
+use crate::network::Net;
+use bentpipe_base::Instant;
+use bentpipe_scenario::{Source, load};
+use std::path::Path;
+
+/// What came of a replay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// Super-packets that went in.
+    pub packets: u64,
+    /// Changes of links that were made again.
+    pub changes: u64,
+    /// Wire packets that came out.
+    pub delivered: u64,
+    /// Time of the last input.
+    pub until: Instant,
+    /// Digest of what came out.
+    pub digest: blake3::Hash,
+    /// The digest that the run wrote; `None` when it was killed before it could.
+    pub recorded: Option<blake3::Hash>,
+}
+
+impl Replayed {
+    /// Whether the same came out, as far as is known.
+    pub fn same(&self) -> Option<bool> {
+        self.recorded.map(|r| r == self.digest)
+    }
+}
+
+/// Why a journal could not be run again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The file.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The scenario in it.
+    #[error("the journal's scenario is not understood by this version of bentpipe:\n{0}")]
+    Scenario(String),
+    /// A change in it.
+    #[error("the journal's change at {at_s} s is not understood: {what}")]
+    Change {
+        /// When it was made.
+        at_s: f64,
+        /// What is wrong.
+        what: String,
+    },
+    /// A super-packet for a host that is not there, or longer than any.
+    #[error("the journal's packet at {at_s} s makes no sense")]
+    Packet {
+        /// When it came.
+        at_s: f64,
+    },
+}
+
+/// Runs the journal at `path` again.
+///
+/// # Errors
+/// When the journal is damaged or of another version.
+pub fn replay(path: &Path) -> Result<Replayed, ReplayError> {
+    let (mut reader, preamble) = Reader::open(path)?;
+    let mut run = Run { net: network(&preamble)?, digest: Digest::default(), delivered: 0 };
+    let (mut packets, mut changes, mut recorded, mut until) = (0, 0, None, Instant::ZERO);
+    while let Some((at, entry)) = reader.next_entry()? {
+        until = at;
+        match entry {
+            Entry::Packet { host, vnet, bytes } => {
+                packets += 1;
+                let wrong = || ReplayError::Packet { at_s: at.as_secs_f64() };
+                if !run.net.is_host(host) || !run.net.buffers.borrow_mut().write(&bytes) {
+                    return Err(wrong());
+                }
+                run.net.accept(host, bytes.len(), &vnet, at);
+            }
+            Entry::Change(json) => {
+                changes += 1;
+                run.net.advance(at);
+                run.drain();
+                crate::control::repeat(&json, &mut run.net)
+                    .map_err(|what| ReplayError::Change { at_s: at.as_secs_f64(), what })?;
+            }
+            Entry::End(digest) => recorded = Some(digest),
+        }
+        run.net.advance(at);
+        run.drain();
+    }
+    Ok(Replayed { packets, changes, delivered: run.delivered, until, digest: run.digest.finish(), recorded })
+}
+
+fn network(preamble: &Preamble) -> Result<Net, ReplayError> {
+    let source = Source::new("journal", preamble.scenario.as_str());
+    let mut scenario = load(&source, &[], None).map_err(|d| ReplayError::Scenario(d.to_string()))?;
+    crate::speed::faster(&mut scenario, preamble.speed);
+    let addresses = Addresses::new(preamble.addresses.iter().copied(), preamble.gate);
+    Ok(Net::new(&scenario, addresses))
+}
+
+struct Run {
+    net: Net,
+    digest: Digest,
+    delivered: u64,
+}
+
+impl Run {
+    fn drain(&mut self) {
+        while let Some(arrival) = self.net.take_arrival() {
+            self.digest.add(&arrival, &self.net);
+            self.delivered += u64::from(arrival.pieces);
+            self.net.done(&arrival);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The network between ports, fed by hand: no clock, no socket.
+
+use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
+use bentpipe_live::journal::Digest;
+use bentpipe_live::{Addresses, Net};
+use bentpipe_scenario::{Scenario, Source, load};
+use bentpipe_wire::offload::{HEADER_SPACE, VnetHeader};
+use bentpipe_wire::{Ends, Segment, emit, parse};
+
+const MSS: usize = 1460;
+
+fn scenario(link: &str) -> Scenario {
+    let text = format!(
+        "schema = 1\ntitle = \"t\"\nduration = \"100 s\"\n\
+         [[nodes]]\nname = \"far\"\n[[nodes]]\nname = \"near\"\n\
+         [[links]]\nname = \"link\"\nbetween = [\"far\", \"near\"]\n{link}\n\
+         [[flows]]\nname = \"f\"\nfrom = \"far\"\nto = \"near\"\n"
+    );
+    load(&Source::new("test", text.as_str()), &[], None).unwrap_or_else(|d| panic!("{d}"))
+}
+
+fn net(link: &str) -> Net {
+    let ip = |n| std::net::IpAddr::from([10, 55, 0, n]);
+    Net::new(&scenario(link), Addresses::new([(0, ip(1)), (1, ip(2))], None))
+}
+
+/// A super-packet with `payload` bytes of TCP from 10.55.0.1 to 10.55.0.2, to be cut at the MSS.
+fn super_packet(seq: u32, payload: usize) -> (Vec<u8>, VnetHeader) {
+    let bytes: Vec<u8> = (0..payload).map(|i| (seq as usize + i) as u8).collect();
+    let tcp = TcpHeader { seq: Seq(seq), flags: Flags::ACK.with(Flags::PSH), window: 1000, ..TcpHeader::default() };
+    let ends = Ends::V4 { src: [10, 55, 0, 1].into(), dst: [10, 55, 0, 2].into() };
+    let segment =
+        Segment { ends, sport: 1, dport: 2, hops: 64, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, tcp, payload: &bytes };
+    let mut packet = Vec::new();
+    emit(&segment, &mut packet).unwrap();
+    let cut = payload > MSS;
+    let vnet = VnetHeader {
+        flags: VnetHeader::NEEDS_CSUM,
+        gso_type: if cut { VnetHeader::GSO_TCPV4 } else { VnetHeader::GSO_NONE },
+        hdr_len: 40,
+        gso_size: if cut { MSS as u16 } else { 0 },
+        csum_start: 20,
+        csum_offset: 16,
+    };
+    (packet, vnet)
+}
+
+fn give(net: &mut Net, at: u64, seq: u32, payload: usize) {
+    let (bytes, vnet) = super_packet(seq, payload);
+    assert!(net.buffers.borrow_mut().write(&bytes));
+    net.accept(0, bytes.len(), &vnet, Instant(at));
+}
+
+/// What has arrived: when due, how many pieces, and the sequence number and length of each.
+fn arrivals(net: &mut Net) -> Vec<(u64, Vec<(u32, usize)>)> {
+    let mut all = Vec::new();
+    while let Some(arrival) = net.take_arrival() {
+        assert_eq!(arrival.host, 1);
+        let mut pieces = Vec::new();
+        {
+            let buffers = net.buffers.borrow();
+            let (cut, bytes) = buffers.get(arrival.first.slot).unwrap();
+            let first = usize::from(arrival.first.piece);
+            let range = if arrival.first.piece == u16::MAX { 0..cut.pieces() } else { first..first + usize::from(arrival.pieces) };
+            for i in range {
+                let mut header = [0; HEADER_SPACE];
+                let piece = cut.piece(bytes, i..i + 1, &mut header);
+                let packet = [&header[..piece.header_len], &bytes[piece.payload]].concat();
+                let segment = parse(&packet).unwrap();
+                let seq = segment.tcp.seq.0;
+                assert!(segment.payload.iter().enumerate().all(|(i, b)| *b == (seq as usize + i) as u8));
+                pieces.push((seq, segment.payload.len()));
+            }
+        }
+        net.done(&arrival);
+        all.push((arrival.due.0.0, pieces));
+    }
+    all
+}
+
+#[test]
+fn a_super_packet_is_served_as_wire_packets_and_leaves_as_one_if_it_arrives_as_one() {
+    // 1500 B at 12 Mbit/s take 1 ms
+    let mut net = net("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"100 packets\"");
+    give(&mut net, 0, 1000, 3 * MSS + 100);
+    net.advance(Instant(11_500_000));
+    assert_eq!(arrivals(&mut net), [(11_000_000, vec![(1000, MSS)])]);
+    // the last is 140 B: 93.3 us
+    net.advance(Instant(13_100_000));
+    let joined = arrivals(&mut net);
+    assert_eq!(joined, [(12_000_000, vec![(2460, MSS), (3920, MSS), (5380, 100)])]);
+    assert_eq!(net.buffers.borrow().in_use().0, 0, "all is given back");
+}
+
+#[test]
+fn a_full_queue_drops_wire_packets_and_frees_them() {
+    let mut net = net("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"2 packets\"");
+    give(&mut net, 0, 0, 10 * MSS);
+    net.advance(Instant(1_000_000_000));
+    let pieces: usize = arrivals(&mut net).iter().map(|a| a.1.len()).sum();
+    assert_eq!(pieces, 3, "one in service and two waiting");
+    let links = bentpipe_sim::link_reports(&mut net.network);
+    assert_eq!(links[0].drops.get("queue_full").and_then(serde_json::Value::as_u64), Some(7));
+    assert_eq!(net.buffers.borrow().in_use().0, 0);
+}
+
+#[test]
+fn without_anything_to_do_a_super_packet_passes_whole() {
+    let mut net = net("rate = \"100 Gbit/s\"\ndelay = \"0 ms\"\nbuffer = \"100 packets\"");
+    give(&mut net, 5, 7, 4 * MSS);
+    net.advance(Instant(1_000_000));
+    // its bits take 4 * 1500 * 8 / 100e9 s = 480 ns
+    assert_eq!(arrivals(&mut net).len(), 1);
+}
+
+#[test]
+fn late_turns_change_nothing_about_when_packets_are_due() {
+    let run = |turn: u64| {
+        let mut net = net("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"20 packets\"\nloss = 0.1");
+        let mut digest = Digest::default();
+        let mut drain = |net: &mut Net| {
+            while let Some(arrival) = net.take_arrival() {
+                digest.add(&arrival, net);
+                net.done(&arrival);
+            }
+        };
+        for i in 0..400 {
+            let at = i * 1_700_000;
+            for early in ((i.saturating_sub(1) * 1_700_000)..at).step_by(turn as usize) {
+                net.advance(Instant(early));
+                drain(&mut net);
+            }
+            give(&mut net, at, i as u32 * 5000, 1000 + (i as usize * 977) % 4000);
+        }
+        net.advance(Instant(2_000_000_000));
+        drain(&mut net);
+        digest.finish()
+    };
+    assert_eq!(run(100_000), run(1_700_000));
+    assert_eq!(run(100_000), run(333_333));
+}
+
+#[test]
+fn what_is_not_ip_is_counted() {
+    let mut net = net("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"20 packets\"");
+    assert!(net.buffers.borrow_mut().write(b"not a packet"));
+    net.accept(0, 12, &VnetHeader::default(), Instant(1));
+    assert_eq!(net.not_ip(), 1);
+}
