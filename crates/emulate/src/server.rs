@@ -137,7 +137,9 @@ impl Client {
             if self.leaving {
                 return Err(Gone);
             }
-            let Some(line) = self.line(now)? else { return Ok(()) };
+            let Some(line) = self.line(now)? else {
+                return if self.leaving && self.output.is_empty() { Err(Gone) } else { Ok(()) };
+            };
             let reply = match serde_json::from_slice::<Request>(&line) {
                 Ok(request) => answer(request),
                 Err(error) => Reply::refused(format!("this is no request: {error}")),

@@ -194,6 +194,6 @@ near:40112 > far:5201                  612.3 ms      420   9.4 Mbit/s           
         let lines = lines(&state, 20);
         assert_eq!(lines.len(), 20);
         let last: String = lines[19].spans.iter().map(|s| s.content.as_ref()).collect();
-        assert_eq!(last, "... and 46 more");
+        assert_eq!(last, "... and 45 more");
     }
 }
