@@ -1,0 +1,146 @@
+//! What arrives: packets from the wire, and the time.
+
+use super::app::is_a_host;
+use super::socket::{Owner, Pair, Socket};
+use super::table::ConnId;
+use super::{Ending, Endpoint};
+use bentpipe_base::{Cx, Flags};
+use bentpipe_tcp::{Offer, State, reset_for};
+use bentpipe_wire::offload::VnetHeader;
+use bentpipe_wire::{Ends, Fault, Ipv4, Layout, Segment, parse};
+use core::net::IpAddr;
+use std::sync::Arc;
+
+/// Answers to strangers that wait to be sent, at most: a flood is not answered packet for packet.
+const MAX_REPLIES: usize = 256;
+/// A peer that offers less is sent segments of this size all the same: else a byte of payload would cost a record each (Linux: `tcp_min_snd_mss`).
+const LEAST_MSS: u16 = 48;
+
+impl Endpoint {
+    /// Takes a packet that begins with its IP header. `vnet` says whether its checksum was seen to already, and how an uncut super-packet would have been
+    /// cut; that of a packet from a wire is the default.
+    pub fn packet(&mut self, cx: &mut Cx<'_>, bytes: &[u8], vnet: &VnetHeader) {
+        self.counters.received += 1;
+        let mut segment = match parse(bytes) {
+            Ok(segment) => segment,
+            Err(error) => {
+                let other = matches!(error.fault, Fault::Protocol(_));
+                *(if other { &mut self.counters.not_tcp } else { &mut self.counters.malformed }) += 1;
+                return;
+            }
+        };
+        let seen_to = vnet.flags & (VnetHeader::NEEDS_CSUM | VnetHeader::DATA_VALID) != 0;
+        if !seen_to && !checksums_hold(bytes) {
+            self.counters.bad_checksum += 1;
+            return;
+        }
+        if !self.is_between_hosts(&segment) {
+            self.counters.not_ours += 1;
+            return;
+        }
+        if let Some(mss) = &mut segment.tcp.mss {
+            *mss = (*mss).max(LEAST_MSS);
+        }
+        let pair = Pair::of(&segment);
+        match self.table.find(&pair) {
+            Some(id) if self.begins_anew(id, &segment) => {
+                self.over(id, Ending::Closed);
+                self.stranger(cx, pair, &segment);
+            }
+            Some(id) => {
+                let gso_size = if vnet.gso_type == VnetHeader::GSO_NONE { 0 } else { vnet.gso_size };
+                if let Some(socket) = self.table.get_mut(id) {
+                    socket.take(cx, &segment, usize::from(gso_size));
+                }
+                self.mark(id);
+            }
+            None => self.stranger(cx, pair, &segment),
+        }
+    }
+
+    /// Lets everything happen that is due by now.
+    pub fn timer(&mut self, cx: &mut Cx<'_>) {
+        while let Some(id) = self.table.take_due(cx.now) {
+            let Some(socket) = self.table.get_mut(id) else { continue };
+            if socket.conn.deadline() <= cx.now {
+                socket.conn.timer(cx);
+            }
+            let gives_up = socket.patience(&self.settings) <= cx.now;
+            if gives_up && socket.conn.state() == State::FinWait2 {
+                // all of ours arrived: whatever the peer still says is to nobody, and answered as such
+                self.forget(id);
+                continue;
+            }
+            if gives_up {
+                socket.ending.get_or_insert(Ending::TimedOut);
+                socket.conn.abort();
+            }
+            self.mark(id);
+        }
+    }
+
+    /// Two hosts, one of them ours: neither a group nor nobody, nor ourselves (the "LAND" packet).
+    fn is_between_hosts(&self, segment: &Segment<'_>) -> bool {
+        let (src, dst) = match segment.ends {
+            Ends::V4 { src, dst } => (IpAddr::V4(src), IpAddr::V4(dst)),
+            Ends::V6 { src, dst } => (IpAddr::V6(src), IpAddr::V6(dst)),
+        };
+        let own = &self.settings.addresses;
+        segment.sport != 0
+            && segment.dport != 0
+            && is_a_host(src)
+            && own.contains(&dst)
+            && !own.contains(&src)
+    }
+
+    /// RFC 9293, section 3.10.7.4, and RFC 6191: a SYN ends TIME-WAIT if it lies beyond all that the old connection sent.
+    fn begins_anew(&self, id: ConnId, segment: &Segment<'_>) -> bool {
+        let Some(socket) = self.table.get(id) else { return false };
+        let (flags, receiver) = (segment.tcp.flags, socket.conn.receiver());
+        socket.conn.state() == State::TimeWait
+            && flags.has(Flags::SYN)
+            && !flags.has(Flags::ACK)
+            && !flags.has(Flags::RST)
+            && self.listeners.contains_key(&segment.dport)
+            && receiver.position(segment.tcp.seq).is_some_and(|p| p > receiver.next())
+    }
+
+    /// A packet to no connection: a call, or an answer with RST.
+    fn stranger(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
+        let packet = pair.packet(cx, segment);
+        let full = self.table.len() >= self.settings.max_connections;
+        let listener = self.listeners.get_mut(&segment.dport);
+        let offer = listener.and_then(|l| {
+            let config = if pair.local().is_ipv4() { &l.v4 } else { &l.v6 };
+            Some((Offer::new(&packet, Arc::clone(config))?, l))
+        });
+        if let Some((offer, listener)) = offer {
+            if full || listener.waiting >= listener.backlog {
+                self.counters.overflowed += 1; // it will ask again
+            } else {
+                listener.waiting += 1;
+                let chance = self.chance(cx);
+                let conn = offer.complete(cx, chance);
+                let id = self.table.add(pair, Socket::new(cx.now, conn, pair, Owner::Listener));
+                self.mark(id);
+            }
+        } else if let Some(rst) = reset_for(cx, &packet) {
+            self.counters.refused += 1;
+            if self.replies.len() < MAX_REPLIES {
+                let mut bytes = Vec::new();
+                if pair.emit(&rst, &[], &mut bytes).is_ok() {
+                    self.replies.push_back(bytes);
+                }
+            }
+            cx.recycle(rst);
+        }
+        cx.recycle(packet);
+    }
+}
+
+/// That of TCP, and that of an IPv4 header.
+fn checksums_hold(bytes: &[u8]) -> bool {
+    let header =
+        bytes.first().is_none_or(|b| b >> 4 != 4) || Ipv4::new(bytes).is_ok_and(|ip| ip.checksum_holds());
+    header && Layout::of(bytes).is_ok_and(|layout| layout.sum(bytes).fold() == 0xffff)
+}

@@ -1,0 +1,146 @@
+//! What leaves: packets for the wire, facts for applications, and connections that are over.
+
+use super::news::News;
+use super::socket::Owner;
+use super::table::ConnId;
+use super::{Ending, Endpoint};
+use bentpipe_base::{Cx, Instant};
+use bentpipe_tcp::{Event, State};
+
+impl Endpoint {
+    /// Writes the next packet into `out`, from its IP header on, with full checksums; false when there is none. Connections take turns.
+    pub fn next_packet(&mut self, cx: &mut Cx<'_>, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        if let Some(reply) = self.replies.pop_front() {
+            out.extend_from_slice(&reply);
+            self.counters.sent += 1;
+            return true;
+        }
+        while let Some(id) = self.ready.pop_front() {
+            let Some(socket) = self.table.get_mut(id) else { continue };
+            let Some(packet) = socket.conn.transmit(cx) else {
+                socket.ready = false;
+                self.settle(cx.now, id);
+                continue;
+            };
+            self.ready.push_back(id);
+            let written = socket.emit(&packet, &mut self.joined, out);
+            cx.recycle(packet);
+            if written.is_ok() {
+                self.counters.sent += 1;
+                return true;
+            }
+            debug_assert!(false, "the MSS keeps packets within what a header can say: {written:?}");
+        }
+        false
+    }
+
+    /// A connection has nothing more to send for now: what its application must know, and when it is called again.
+    fn settle(&mut self, now: Instant, id: ConnId) {
+        self.take_events(id);
+        let Some(socket) = self.table.get_mut(id).filter(|s| !s.over) else { return };
+        socket.look(now);
+        if socket.is_talking_to_nobody() {
+            socket.conn.abort(); // RFC 1122, section 4.2.2.13
+            self.mark(id);
+            return;
+        }
+        if socket.conn.state() == State::Closed {
+            self.over(id, Ending::Aborted);
+            return;
+        }
+        if socket.conn.state() == State::TimeWait && !socket.waits {
+            if self.in_time_wait >= self.settings.max_time_wait {
+                self.over(id, Ending::Closed);
+                return;
+            }
+            socket.waits = true;
+            self.in_time_wait += 1;
+        }
+        let at = socket.conn.deadline().min(socket.patience(&self.settings));
+        self.table.arm(id, at);
+        self.tell(id);
+    }
+
+    fn take_events(&mut self, id: ConnId) {
+        let Some(socket) = self.table.get_mut(id) else { return };
+        while let Some(event) = socket.conn.event() {
+            match event {
+                Event::Established if socket.owner == Owner::Listener => {
+                    if let Some(listener) = self.listeners.get_mut(&socket.pair.local().port()) {
+                        listener.open.push_back(id);
+                        self.inbox.tell(id, &mut socket.unread, News::Calling);
+                    }
+                }
+                Event::Established => {
+                    socket.opened = true;
+                    self.inbox.tell(id, &mut socket.unread, News::Connected);
+                }
+                Event::PeerClosed => self.inbox.tell(id, &mut socket.unread, News::PeerClosed),
+                Event::Closed => _ = socket.ending.get_or_insert(Ending::Closed),
+                Event::TimedOut => _ = socket.ending.get_or_insert(Ending::TimedOut),
+                Event::Reset => {
+                    let refused = socket.owner == Owner::Application && !socket.opened;
+                    let ending = if refused { Ending::Refused } else { Ending::Reset };
+                    socket.ending.get_or_insert(ending);
+                }
+            }
+        }
+    }
+
+    /// News of a connection's streams.
+    fn tell(&mut self, id: ConnId) {
+        let Some(socket) = self.table.get_mut(id) else { return };
+        if socket.owner == Owner::Nobody {
+            return;
+        }
+        if socket.wants_read && socket.conn.readable() > 0 {
+            socket.wants_read = false;
+            self.inbox.tell(id, &mut socket.unread, News::Readable);
+        }
+        let half = socket.conn.config().send_buffer.map_or(0, |b| b.0 / 2);
+        if socket.wants_write && !socket.shut && socket.conn.send_room() >= half.max(1) {
+            socket.wants_write = false;
+            self.inbox.tell(id, &mut socket.unread, News::Writable);
+        }
+        if !socket.told_delivered && socket.is_delivered() {
+            socket.told_delivered = true;
+            self.inbox.tell(id, &mut socket.unread, News::Delivered);
+        }
+    }
+
+    /// The engine is done with a connection; it ended as `ending` unless something else was known.
+    pub(super) fn over(&mut self, id: ConnId, ending: Ending) {
+        let Some(socket) = self.table.get_mut(id) else { return };
+        socket.ending.get_or_insert(ending);
+        if socket.owner != Owner::Application {
+            self.forget(id);
+            return;
+        }
+        socket.over = true;
+        self.in_time_wait -= usize::from(core::mem::take(&mut socket.waits));
+        self.tell(id);
+        self.table.bury(id);
+        if let Some(socket) = self.table.get_mut(id) {
+            self.inbox.tell(id, &mut socket.unread, News::Ended);
+        }
+    }
+
+    /// Removes a connection that nobody holds.
+    pub(super) fn forget(&mut self, id: ConnId) {
+        self.disown(id);
+        if let Some(socket) = self.table.remove(id) {
+            self.in_time_wait -= usize::from(socket.waits);
+        }
+    }
+
+    /// Nobody holds the connection from now on: it is no caller that waits any more.
+    pub(super) fn disown(&mut self, id: ConnId) {
+        let Some(socket) = self.table.get_mut(id) else { return };
+        if core::mem::replace(&mut socket.owner, Owner::Nobody) == Owner::Listener
+            && let Some(listener) = self.listeners.get_mut(&socket.pair.local().port())
+        {
+            listener.waiting = listener.waiting.saturating_sub(1);
+        }
+    }
+}

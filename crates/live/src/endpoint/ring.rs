@@ -1,0 +1,144 @@
+//! Bytes of a stream by their position: what was written and is not yet acknowledged, what arrived and was not yet read.
+//!
+//! The engine knows ranges only; this is where their bytes lie. A power of two as capacity makes a position's place one AND, so writing beyond a
+//! gap costs no more than writing at the end.
+
+/// Bytes `[base, base + capacity)` of a stream. Only what was written since may be asked for.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    /// Its length is the capacity: a power of two, or nothing.
+    bytes: Vec<u8>,
+    base: u64,
+}
+
+/// Smallest capacity worth having.
+const LEAST: usize = 4096;
+
+impl Ring {
+    /// First position that is kept.
+    pub(super) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Bytes of memory in use.
+    pub(super) const fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn place(&self, at: u64) -> usize {
+        at as usize & self.bytes.len().saturating_sub(1)
+    }
+
+    /// Where `[at, at + len)` lies: a piece, and what follows it at the front.
+    fn split(&self, at: u64, len: usize) -> (usize, usize) {
+        let place = self.place(at);
+        (place, len.min(self.bytes.len() - place))
+    }
+
+    /// Writes `data` at position `at`, which is not below [`Ring::base`]. The caller bounds how far above it lies, and so the memory.
+    pub(super) fn write(&mut self, at: u64, data: &[u8]) {
+        assert!(at >= self.base, "a position that was given up is not written again");
+        if data.is_empty() {
+            return;
+        }
+        self.reserve((at - self.base) as usize + data.len());
+        let (place, first) = self.split(at, data.len());
+        self.bytes[place..place + first].copy_from_slice(&data[..first]);
+        self.bytes[..data.len() - first].copy_from_slice(&data[first..]);
+    }
+
+    /// Makes room for `needed` bytes from the base on.
+    pub(super) fn reserve(&mut self, needed: usize) {
+        let old = self.bytes.len();
+        if needed <= old {
+            return;
+        }
+        let base = self.place(self.base);
+        let mut bytes = vec![0; needed.next_power_of_two().max(LEAST)];
+        // each byte keeps its position: a new place under the wider mask
+        let mask = bytes.len() - 1;
+        let (front, back) = self.bytes.split_at(base);
+        for (at, piece) in [(self.base, back), (self.base + back.len() as u64, front)] {
+            let place = at as usize & mask;
+            let first = piece.len().min(bytes.len() - place);
+            bytes[place..place + first].copy_from_slice(&piece[..first]);
+            bytes[..piece.len() - first].copy_from_slice(&piece[first..]);
+        }
+        self.bytes = bytes;
+    }
+
+    /// The bytes of `[at, at + len)`, in two pieces when they go round the end.
+    pub(super) fn get(&self, at: u64, len: usize) -> (&[u8], &[u8]) {
+        assert!(at >= self.base && (at - self.base) as usize + len <= self.bytes.len(), "only what is kept");
+        if len == 0 {
+            return (&[], &[]);
+        }
+        let (place, first) = self.split(at, len);
+        (&self.bytes[place..place + first], &self.bytes[..len - first])
+    }
+
+    /// Gives up everything below `to`.
+    pub(super) fn release(&mut self, to: u64) {
+        self.base = self.base.max(to);
+    }
+
+    /// Gives the memory back; what was kept is lost.
+    pub(super) fn free(&mut self) {
+        self.bytes = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a plain vector that keeps the whole stream.
+        #[test]
+        fn bytes_are_where_they_were_put(
+            steps in proptest::collection::vec((0usize..9000, 0usize..5000, any::<u8>(), 0usize..6000), 1..40),
+        ) {
+            let mut ring = Ring::default();
+            let mut stream = vec![0u8; 1 << 20];
+            let (mut base, mut end) = (0usize, 0usize);
+            for (gap, len, fill, release) in steps {
+                let data: Vec<u8> = (0..len).map(|i| fill.wrapping_add(i as u8)).collect();
+                ring.write((base + gap) as u64, &data);
+                stream[base + gap..base + gap + len].copy_from_slice(&data);
+                if len > 0 {
+                    end = end.max(base + gap + len);
+                }
+                let (a, b) = ring.get(base as u64, end - base);
+                let held: Vec<u8> = a.iter().chain(b).copied().collect();
+                // a gap may hold what lay there a capacity ago: only what was written counts
+                prop_assert_eq!(&held[gap.min(held.len())..(gap + len).min(held.len())], &data[..]);
+                base = (base + release).min(end);
+                ring.release(base as u64);
+                prop_assert!(ring.capacity() <= ((9000 + 5000 + 6000usize) * 2).next_power_of_two());
+            }
+        }
+
+        #[test]
+        fn growing_keeps_everything(start in 0u64..100_000, lens in proptest::collection::vec(1usize..3000, 1..12)) {
+            let mut ring = Ring::default();
+            ring.release(start);
+            let mut at = start;
+            let mut all = Vec::new();
+            for len in lens {
+                let data: Vec<u8> = (0..len).map(|i| (at as usize + i) as u8 ^ 0x5a).collect();
+                ring.write(at, &data);
+                all.extend(data);
+                at += len as u64;
+                let (a, b) = ring.get(start, all.len());
+                prop_assert_eq!([a, b].concat(), all.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_has_no_bytes() {
+        let ring = Ring::default();
+        assert_eq!((ring.get(0, 0), ring.capacity()), ((&[][..], &[][..]), 0));
+    }
+}

@@ -1,0 +1,331 @@
+//! One connection with its bytes: the engine's [`Connection`] knows ranges of two streams, two rings hold what lies in them.
+
+use super::news::Unread;
+use super::ring::Ring;
+use super::{Ending, Settings};
+use bentpipe_base::{Addr, Body, Cx, Flags, Instant, Packet, Seq};
+use bentpipe_tcp::{Connection, State, Tuple};
+use bentpipe_wire::{Ends, Segment, WireError, emit};
+use core::net::{IpAddr, SocketAddr};
+
+/// Our end and the peer's, of one address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pair {
+    /// Ours is the source.
+    ends: Ends,
+    ours: u16,
+    peers: u16,
+}
+
+/// What the engine is told of addresses: it never compares them, the table has found the connection already.
+const OURS: Addr = Addr(1);
+const PEERS: Addr = Addr(2);
+
+impl Pair {
+    /// The connection that a packet from the peer belongs to.
+    pub(super) const fn of(segment: &Segment<'_>) -> Self {
+        let ends = match segment.ends {
+            Ends::V4 { src, dst } => Ends::V4 { src: dst, dst: src },
+            Ends::V6 { src, dst } => Ends::V6 { src: dst, dst: src },
+        };
+        Self { ends, ours: segment.dport, peers: segment.sport }
+    }
+
+    /// From two addresses; `None` when they are of two families.
+    pub(super) const fn between(ours: (IpAddr, u16), peers: SocketAddr) -> Option<Self> {
+        let ends = match (ours.0, peers.ip()) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => Ends::V4 { src, dst },
+            (IpAddr::V6(src), IpAddr::V6(dst)) => Ends::V6 { src, dst },
+            _ => return None,
+        };
+        Some(Self { ends, ours: ours.1, peers: peers.port() })
+    }
+
+    /// Ours.
+    pub(super) const fn local(&self) -> SocketAddr {
+        let ip = match self.ends {
+            Ends::V4 { src, .. } => IpAddr::V4(src),
+            Ends::V6 { src, .. } => IpAddr::V6(src),
+        };
+        SocketAddr::new(ip, self.ours)
+    }
+
+    /// The peer's.
+    pub(super) const fn remote(&self) -> SocketAddr {
+        let ip = match self.ends {
+            Ends::V4 { dst, .. } => IpAddr::V4(dst),
+            Ends::V6 { dst, .. } => IpAddr::V6(dst),
+        };
+        SocketAddr::new(ip, self.peers)
+    }
+
+    /// The same for the engine.
+    pub(super) const fn tuple(&self) -> Tuple {
+        Tuple { local: (OURS, self.ours), remote: (PEERS, self.peers) }
+    }
+
+    /// What the engine is shown of a packet from the peer.
+    pub(super) fn packet(&self, cx: &mut Cx<'_>, segment: &Segment<'_>) -> bentpipe_base::Pkt {
+        let mut packet = cx.packet();
+        (packet.src, packet.sport, packet.dst, packet.dport) = (PEERS, self.peers, OURS, self.ours);
+        (packet.hops, packet.dscp, packet.ecn) = (segment.hops, segment.dscp, segment.ecn);
+        packet.tcp = segment.tcp;
+        packet.body = Body { off: 0, len: segment.payload.len() as u32 };
+        packet.seal();
+        packet
+    }
+
+    /// The bytes of a packet of ours.
+    pub(super) fn emit(&self, packet: &Packet, payload: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
+        let segment = Segment {
+            ends: self.ends,
+            sport: self.ours,
+            dport: self.peers,
+            hops: packet.hops,
+            dscp: packet.dscp,
+            ecn: packet.ecn,
+            tcp: packet.tcp,
+            payload,
+        };
+        emit(&segment, out)
+    }
+}
+
+/// Who answers for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A listener, until it is accepted.
+    Listener,
+    /// The application.
+    Application,
+    /// Nobody any more: it ends by itself.
+    Nobody,
+}
+
+/// More gaps than this are not kept in one stream: what a peer sends beyond yet another one must come again. A window of 6 MiB with every second
+/// full-sized segment lost has 2 200.
+const MAX_GAPS: usize = 8192;
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) conn: Connection,
+    pub(super) pair: Pair,
+    pub(super) owner: Owner,
+    /// Written and not acknowledged.
+    outgoing: Ring,
+    /// Bytes ever written.
+    written: u64,
+    /// Arrived and not read.
+    incoming: Ring,
+    pub(super) unread: Unread,
+    /// The application wrote its last byte.
+    pub(super) shut: bool,
+    /// A read found nothing.
+    pub(super) wants_read: bool,
+    /// A write found too little room.
+    pub(super) wants_write: bool,
+    pub(super) told_delivered: bool,
+    pub(super) ending: Option<Ending>,
+    /// It was open once.
+    pub(super) opened: bool,
+    /// It counts among those in TIME-WAIT.
+    pub(super) waits: bool,
+    /// The engine is done with it; only the application still looks at it.
+    pub(super) over: bool,
+    /// In the queue of those that may have something to send.
+    pub(super) ready: bool,
+    /// Wake-up asked for, at the latest.
+    pub(super) armed: Instant,
+    /// State and acknowledged position as last seen, and since when they stand.
+    progress: (State, u64),
+    since: Instant,
+    /// Bytes that had arrived when the application let go.
+    received_then: u64,
+}
+
+impl Socket {
+    pub(super) fn new(now: Instant, conn: Connection, pair: Pair, owner: Owner) -> Self {
+        Self {
+            progress: (conn.state(), 0),
+            conn,
+            pair,
+            owner,
+            outgoing: Ring::default(),
+            written: 0,
+            incoming: Ring::default(),
+            unread: Unread::default(),
+            shut: false,
+            wants_read: true,
+            wants_write: false,
+            told_delivered: false,
+            ending: None,
+            opened: false,
+            waits: false,
+            over: false,
+            ready: false,
+            armed: Instant::NEVER,
+            since: now,
+            received_then: 0,
+        }
+    }
+
+    /// Takes what the application writes, as much as there is room for.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
+        let taken = (self.conn.write(bytes.len() as u64) as usize).min(bytes.len());
+        self.outgoing.write(self.written, &bytes[..taken]);
+        self.written += taken as u64;
+        taken
+    }
+
+    /// Gives the application what has arrived.
+    pub(super) fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
+        let len = into.len().min(self.conn.readable() as usize);
+        let at = self.incoming.base();
+        // a peer that ends its stream twice, at two places, makes a byte readable that it never sent: it is zero
+        self.incoming.reserve(len);
+        let (first, second) = self.incoming.get(at, len);
+        into[..first.len()].copy_from_slice(first);
+        into[first.len()..len].copy_from_slice(second);
+        self.incoming.release(at + len as u64);
+        self.conn.consume(now, len as u64);
+        len
+    }
+
+    /// Takes a packet from the peer. What the kernel left uncut is shown to the engine in the pieces it would have been cut into, since their size is what
+    /// delayed acknowledgments and windows go by; no answer goes out between them.
+    pub(super) fn take(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>, gso_size: usize) {
+        let size = if gso_size == 0 { segment.payload.len().max(1) } else { gso_size };
+        let pieces = segment.payload.len().div_ceil(size).max(1);
+        for i in 0..pieces {
+            let start = i * size;
+            let mut piece = *segment;
+            piece.payload = &segment.payload[start..segment.payload.len().min(start + size)];
+            piece.tcp.seq = segment.tcp.seq.at(start as u64);
+            if i + 1 < pieces {
+                piece.tcp.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0);
+            }
+            if i > 0 {
+                piece.tcp.flags.0 &= !Flags::CWR.0;
+            }
+            self.take_piece(cx, &piece);
+        }
+    }
+
+    fn take_piece(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>) {
+        let text = self.text(segment.tcp.seq, segment.payload.len());
+        let new = text.filter(|t| !self.has_arrived(*t));
+        if let Some((left, _)) = new
+            && left > self.conn.receiver().next()
+            && self.conn.receiver().out_of_order().len() >= MAX_GAPS
+        {
+            return;
+        }
+        let packet = self.pair.packet(cx, segment);
+        self.conn.segment(cx, &packet);
+        cx.recycle(packet);
+        // The engine alone decides what it takes. Only bytes that count as arrived now, and did not before, are written: a segment it refused
+        // cannot change what lies there.
+        if let Some((left, right)) = new.filter(|t| self.has_arrived(*t)) {
+            let first = self.conn.receiver().position(segment.tcp.seq).map_or(0, |p| left.saturating_sub(p));
+            let bytes = &segment.payload[first as usize..first as usize + (right - left) as usize];
+            self.incoming.write(left - 1, bytes);
+        }
+    }
+
+    /// The part of a segment's text that lies in the window, by position; the peer's SYN is at 0.
+    fn text(&self, seq: Seq, len: usize) -> Option<(u64, u64)> {
+        let receiver = self.conn.receiver();
+        let position = receiver.position(seq)?;
+        let left = position.max(receiver.next()).max(1);
+        let right = (position + len as u64).min(receiver.window.right_edge());
+        (left < right).then_some((left, right))
+    }
+
+    fn has_arrived(&self, (left, right): (u64, u64)) -> bool {
+        let receiver = self.conn.receiver();
+        if right <= receiver.next() {
+            return true;
+        }
+        let ranges = receiver.out_of_order();
+        let i = ranges.partition_point(|r| r.1 <= left);
+        ranges.get(i).is_some_and(|r| r.0 <= left && right <= r.1)
+    }
+
+    /// The bytes of a packet that the engine wants to send.
+    pub(super) fn emit(
+        &self,
+        packet: &Packet,
+        joined: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        let (first, second) = match packet.body.len {
+            0 => (&[][..], &[][..]),
+            len => self.outgoing.get(packet.body.off, len as usize),
+        };
+        if second.is_empty() {
+            return self.pair.emit(packet, first, out);
+        }
+        joined.clear();
+        joined.extend_from_slice(first);
+        joined.extend_from_slice(second);
+        self.pair.emit(packet, joined, out)
+    }
+
+    /// Gives up what was acknowledged, and remembers when something last moved.
+    pub(super) fn look(&mut self, now: Instant) {
+        let una = self.conn.scoreboard().una();
+        self.outgoing.release(una.saturating_sub(1).min(self.written));
+        let progress = (self.conn.state(), una);
+        if progress != self.progress {
+            (self.progress, self.since) = (progress, now);
+        }
+        if matches!(progress.0, State::TimeWait | State::Closed) {
+            self.outgoing.free();
+            if self.owner == Owner::Nobody {
+                self.incoming.free();
+            }
+        }
+    }
+
+    /// All bytes and the end after them are acknowledged.
+    pub(super) fn is_delivered(&self) -> bool {
+        self.shut && matches!(self.conn.state(), State::FinWait2 | State::TimeWait)
+            || self.ending == Some(Ending::Closed)
+    }
+
+    /// The application lets go. What it has not read is lost, and the peer is told so (RFC 1122, section 4.2.2.13; RFC 2525, section 2.17).
+    pub(super) fn let_go(&mut self) {
+        self.received_then = self.conn.received();
+        if self.conn.readable() > 0 {
+            self.conn.abort();
+        } else {
+            self.conn.close();
+        }
+        self.shut = true;
+    }
+
+    /// Bytes arrived that nobody will read.
+    pub(super) fn is_talking_to_nobody(&self) -> bool {
+        self.owner == Owner::Nobody
+            && self.conn.received() > self.received_then
+            && self.conn.state() != State::Closed
+    }
+
+    /// When it is given up, if nothing moves until then.
+    pub(super) fn patience(&self, settings: &Settings) -> Instant {
+        match (self.progress.0, self.owner) {
+            (State::SynSent | State::SynReceived, _) => self.since + settings.open_timeout,
+            (State::FinWait2, Owner::Nobody) => self.since + settings.fin_wait,
+            (State::FinWait1 | State::Closing | State::LastAck, Owner::Nobody) => {
+                self.since + settings.linger
+            }
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// Bytes of memory its streams hold.
+    pub(super) const fn memory(&self) -> usize {
+        self.outgoing.capacity() + self.incoming.capacity()
+    }
+}
