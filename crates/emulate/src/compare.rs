@@ -1,0 +1,220 @@
+//! Simulated beside emulated: the same figures of two reports, and by how much they differ.
+
+use bentpipe_sim::Report;
+use bentpipe_sim::report::{FlowReport, LinkReport};
+use core::fmt::Write as _;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Up to this many flows each have rows of their own; more are taken together.
+const MOST_LISTED: usize = 10;
+/// Version of the JSON.
+const SCHEMA: u32 = 1;
+
+/// Two runs of one scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Version of this format.
+    pub schema: u32,
+    /// The scenario's title.
+    pub scenario: String,
+    /// Figures side by side.
+    pub rows: Vec<Row>,
+    /// The simulator's report.
+    pub simulated: Report,
+    /// The report of the run with the kernel's TCP.
+    pub emulated: Report,
+}
+
+/// One figure of both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// What it belongs to: `total`, a flow, a direction of a link.
+    pub of: String,
+    /// What it is, unit last: `goodput_bps`.
+    pub figure: String,
+    /// In simulated time.
+    pub simulated: Option<f64>,
+    /// With the kernel.
+    pub emulated: Option<f64>,
+    /// By how much the emulated one is larger, in per cent of the simulated one; null where that is zero or one of them is missing.
+    pub difference_percent: Option<f64>,
+}
+
+impl Comparison {
+    /// Of two runs of the same scenario.
+    pub fn new(simulated: Report, emulated: Report) -> Self {
+        let rows = rows(&simulated, &emulated);
+        Self { schema: SCHEMA, scenario: simulated.scenario.clone(), rows, simulated, emulated }
+    }
+
+    /// As one JSON object, pretty-printed.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// As a table, with what the kernel does differently and whether the machine kept up.
+    pub fn to_text(&self) -> String {
+        let mut out = format!("{}\n", self.scenario);
+        let live = self.emulated.live.as_ref();
+        if let Some(mark) = live.and_then(|l| l.mark()) {
+            let _ = writeln!(out, "{mark}");
+        }
+        let _ = writeln!(out, "\n{:<44} {:>12} {:>12} {:>10}", "", "simulated", "emulated", "difference");
+        let mut of = "";
+        for row in &self.rows {
+            if row.of != of {
+                of = &row.of;
+                let _ = writeln!(out, "{of}");
+            }
+            let (name, scale, digits) = in_words(&row.figure);
+            let value = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{:.digits$}", v / scale));
+            let difference = row.difference_percent.map_or_else(String::new, |d| format!("{d:+.1} %"));
+            let (a, b) = (value(row.simulated), value(row.emulated));
+            let _ = writeln!(out, "  {name:<42} {a:>12} {b:>12} {difference:>10}");
+        }
+        out.push('\n');
+        for line in live.iter().flat_map(|l| l.lines()) {
+            let _ = writeln!(out, "{line}");
+        }
+        out
+    }
+}
+
+/// What a figure is called, what it is divided by, and how many digits it has.
+fn in_words(figure: &str) -> (String, f64, usize) {
+    let (stem, scale, digits, unit) = if let Some(stem) = figure.strip_suffix("_bps") {
+        (stem, 1e6, 3, ", Mbit/s")
+    } else if let Some(stem) = figure.strip_suffix("_ms") {
+        (stem, 1.0, 1, ", ms")
+    } else if let Some(stem) = figure.strip_suffix("_s") {
+        (stem, 1.0, 3, ", s")
+    } else if figure == "jain" {
+        return ("Jain's fairness index".into(), 1.0, 3);
+    } else if figure.ends_with("mean_packets") || figure.starts_with("mean_") {
+        (figure, 1.0, 1, "")
+    } else {
+        (figure, 1.0, 0, "")
+    };
+    let mut words = stem.replace('_', " ");
+    if let Some(first) = words.get_mut(..4)
+        && first == "rtt "
+    {
+        first.make_ascii_uppercase();
+    }
+    (words + unit, scale, digits)
+}
+
+fn rows(simulated: &Report, emulated: &Report) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let of = if simulated.flows.len() == 1 { "the flow".to_owned() } else { "all flows".to_owned() };
+    let goodput = |r: &Report| Some(r.total.goodput_bps);
+    push(&mut rows, &of, "goodput_bps", (goodput(simulated), goodput(emulated)));
+    if simulated.flows.len() > 1 {
+        push(&mut rows, &of, "jain", (simulated.total.jain, emulated.total.jain));
+    }
+    if simulated.flows.len() > MOST_LISTED {
+        together(&mut rows, &of, (&simulated.flows, &emulated.flows));
+    } else {
+        for (a, b) in simulated.flows.iter().zip(&emulated.flows) {
+            one_flow(&mut rows, a, b);
+        }
+    }
+    for (a, b) in simulated.transfers.iter().zip(&emulated.transfers) {
+        let name = format!("transfer {}", a.name);
+        push(&mut rows, &name, "completion_s", (a.finished_s, b.finished_s));
+        push(&mut rows, &name, "goodput_bps", (Some(a.goodput_bps), Some(b.goodput_bps)));
+    }
+    for (a, b) in simulated.links.iter().zip(&emulated.links) {
+        one_link(&mut rows, a, b);
+    }
+    rows
+}
+
+/// Adds a figure that at least one of them has and that is not zero in both.
+fn push(rows: &mut Vec<Row>, of: &str, figure: &str, (simulated, emulated): (Option<f64>, Option<f64>)) {
+    if simulated.is_none_or(|v| v == 0.0) && emulated.is_none_or(|v| v == 0.0) {
+        return;
+    }
+    let difference = simulated.zip(emulated).filter(|(a, _)| *a != 0.0).map(|(a, b)| (b / a - 1.0) * 100.0);
+    rows.push(Row {
+        of: of.to_owned(),
+        figure: figure.to_owned(),
+        simulated,
+        emulated,
+        difference_percent: difference,
+    });
+}
+
+/// Time from the flow's start to its end.
+fn completion(flow: &FlowReport) -> Option<f64> {
+    flow.finished_s.map(|at| at - flow.start_s)
+}
+
+fn one_flow(rows: &mut Vec<Row>, a: &FlowReport, b: &FlowReport) {
+    let of = format!("flow {}", a.name);
+    let mut add = |figure: &str, look: fn(&FlowReport) -> Option<f64>| {
+        push(rows, &of, figure, (look(a), look(b)));
+    };
+    add("goodput_bps", |f| Some(f.goodput_bps));
+    add("completion_s", completion);
+    add("rtt_min_ms", |f| f.rtt_ms.min);
+    add("rtt_median_ms", |f| f.rtt_ms.p50);
+    add("rtt_99_percent_ms", |f| f.rtt_ms.p99);
+    counts(&mut add);
+    add("answers", |f| f.requests.as_ref().map(|r| r.completed as f64));
+    add("response_median_ms", |f| f.requests.as_ref().and_then(|r| r.response_ms.p50));
+    add("writes_acknowledged", |f| f.telnet.as_ref().map(|t| t.acknowledged as f64));
+    add("acknowledgment_median_ms", |f| f.telnet.as_ref().and_then(|t| t.ack_ms.p50));
+    add("datagrams_sent", |f| f.udp.as_ref().map(|u| u.sent as f64));
+    add("datagrams_lost", |f| f.udp.as_ref().map(|u| u.lost as f64));
+    add("one_way_median_ms", |f| f.udp.as_ref().and_then(|u| u.delay_ms.quantiles.p50));
+    add("one_way_99_percent_ms", |f| f.udp.as_ref().and_then(|u| u.delay_ms.quantiles.p99));
+}
+
+fn counts(add: &mut dyn FnMut(&str, fn(&FlowReport) -> Option<f64>)) {
+    add("segments", |f| f.tcp.map(|_| f.segments_sent as f64));
+    add("segments_resent", |f| f.tcp.map(|_| f.retransmits as f64));
+    add("timeouts", |f| f.tcp.map(|_| f.timeouts as f64));
+}
+
+/// Many flows: sums of counts, means of times.
+fn together(rows: &mut Vec<Row>, of: &str, (a, b): (&[FlowReport], &[FlowReport])) {
+    let mean = |flows: &[FlowReport], look: fn(&FlowReport) -> Option<f64>| {
+        let known: Vec<f64> = flows.iter().filter_map(look).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let means: [(&str, fn(&FlowReport) -> Option<f64>); 4] = [
+        ("completion_mean_s", completion),
+        ("rtt_min_mean_ms", |f| f.rtt_ms.min),
+        ("rtt_median_mean_ms", |f| f.rtt_ms.p50),
+        ("one_way_median_mean_ms", |f| f.udp.as_ref().and_then(|u| u.delay_ms.quantiles.p50)),
+    ];
+    for (figure, look) in means {
+        push(rows, of, figure, (mean(a, look), mean(b, look)));
+    }
+    let finished = |flows: &[FlowReport]| flows.iter().filter(|f| f.finished_s.is_some()).count() as f64;
+    push(rows, of, "finished", (Some(finished(a)), Some(finished(b))));
+    let mut sum = |figure: &str, look: fn(&FlowReport) -> Option<f64>| {
+        let of_all = |flows: &[FlowReport]| flows.iter().filter_map(look).reduce(|a, b| a + b);
+        push(rows, of, figure, (of_all(a), of_all(b)));
+    };
+    counts(&mut sum);
+    sum("answers", |f| f.requests.as_ref().map(|r| r.completed as f64));
+    sum("datagrams_sent", |f| f.udp.as_ref().map(|u| u.sent as f64));
+    sum("datagrams_lost", |f| f.udp.as_ref().map(|u| u.lost as f64));
+}
+
+fn one_link(rows: &mut Vec<Row>, a: &LinkReport, b: &LinkReport) {
+    let of = format!("link {}", a.name);
+    push(rows, &of, "packets", (Some(a.packets as f64), Some(b.packets as f64)));
+    let peak = |l: &LinkReport| Some(f64::from(l.queue_packets.peak));
+    push(rows, &of, "queue_peak_packets", (peak(a), peak(b)));
+    let mean = |l: &LinkReport| Some(l.queue_packets.mean).filter(|m| *m >= 0.05);
+    push(rows, &of, "queue_mean_packets", (mean(a), mean(b)));
+    let causes: BTreeSet<&String> = a.drops.keys().chain(b.drops.keys()).collect();
+    for cause in causes {
+        let dropped = |l: &LinkReport| Some(l.drops.get(cause).and_then(serde_json::Value::as_f64).unwrap_or(0.0));
+        push(rows, &of, &format!("dropped_by_{cause}"), (dropped(a), dropped(b)));
+    }
+}

@@ -1,0 +1,162 @@
+//! What the kernel does differently from what a scenario says: said once, never silently.
+
+use super::needs::is_sender;
+use super::is_tcp;
+use bentpipe_base::Duration;
+use bentpipe_scenario::{FlowSpec, Scenario};
+use bentpipe_tcp::cc::cubic::CubicParams;
+use bentpipe_tcp::{Config, Detection, Growth, Reduction, Validation};
+use std::collections::BTreeMap;
+
+/// What a kernel does before the first sample of a round trip (`TCP_TIMEOUT_INIT`).
+const KERNEL_INITIAL_RTO: Duration = Duration::from_secs(1);
+/// `TCP_TIMEWAIT_LEN`.
+const KERNEL_TIME_WAIT: Duration = Duration::from_secs(60);
+/// Flows are named one by one up to this many.
+const MOST_NAMED: usize = 4;
+
+/// Collects differences.
+pub(super) struct Differs {
+    all: usize,
+    found: Vec<(String, Vec<String>)>,
+}
+
+impl Differs {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        Self { all: scenario.flows.iter().filter(|f| is_tcp(f)).count(), found: Vec::new() }
+    }
+
+    /// What is different about one flow.
+    pub(super) fn flow(&mut self, flow: &FlowSpec) {
+        if !is_tcp(flow) {
+            return;
+        }
+        let mut texts = scheme(&flow.sender);
+        texts.extend(sending(&flow.sender));
+        texts.extend(receiving(&flow.receiver));
+        for text in texts {
+            self.say(text, &flow.name);
+        }
+    }
+
+    /// A difference of one flow.
+    pub(super) fn say(&mut self, text: String, flow: &str) {
+        match self.found.iter_mut().find(|(t, _)| *t == text) {
+            Some((_, flows)) => flows.push(flow.to_owned()),
+            None => self.found.push((text, vec![flow.to_owned()])),
+        }
+    }
+
+    /// A line for each difference.
+    pub(super) fn lines(self) -> Vec<String> {
+        let line = |(text, flows): (String, Vec<String>)| {
+            let named = flows.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+            match flows.len() {
+                n if n == self.all => text,
+                1 => format!("{text} (flow {named})"),
+                n if n <= MOST_NAMED => format!("{text} (flows {named})"),
+                n => format!("{text} (flows {named} and {} more)", n - MOST_NAMED),
+            }
+        };
+        self.found.into_iter().map(line).collect()
+    }
+}
+
+fn scheme(config: &Config) -> Vec<String> {
+    let scheme = &config.scheme;
+    let mut texts = Vec::new();
+    match scheme.recovery.detection {
+        Detection::Reno => texts.push("the kernel's reno recovers as NewReno does (RFC 6582)".to_owned()),
+        Detection::Sack => {
+            texts.push("with SACK the kernel finds losses by time too (RACK, RFC 8985)".to_owned());
+        }
+        Detection::Vegas => {
+            texts.push("the kernel's vegas has no fine-grained retransmission timer".to_owned());
+        }
+        Detection::NewReno | Detection::Rack => {}
+    }
+    if scheme.recovery.reduction != Reduction::Prr {
+        texts.push("the kernel reduces its window by PRR (RFC 9937)".to_owned());
+    }
+    match scheme.growth {
+        Growth::Cubic(params) if params != CubicParams::default() => {
+            texts.push("parameters of cubic are the kernel's own".to_owned());
+        }
+        Growth::Vegas(_) => texts.push("parameters of vegas are the kernel's own".to_owned()),
+        _ => {}
+    }
+    texts
+}
+
+fn sending(config: &Config) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut say = |when: bool, text: String| {
+        if when {
+            texts.push(text);
+        }
+    };
+    let ssthresh = config.initial_ssthresh.map(|s| s.to_string()).unwrap_or_default();
+    say(
+        config.initial_ssthresh.is_some(),
+        format!("slow start has no first threshold in the kernel, here {ssthresh}"),
+    );
+    say(
+        config.rto.initial != KERNEL_INITIAL_RTO,
+        format!("before the first round trip the kernel waits {KERNEL_INITIAL_RTO}, here {}", config.rto.initial),
+    );
+    say(!config.limited_transmit, "the kernel always does limited transmit (RFC 3042)".to_owned());
+    say(config.jitter.is_some(), "the kernel has no random delay at the sender".to_owned());
+    say(!config.options.mss, "the kernel always sends the MSS option".to_owned());
+    say(
+        config.validation == Validation::Validate,
+        "the kernel validates its window as RFC 2861 says, not RFC 7661".to_owned(),
+    );
+    say(
+        config.time_wait != KERNEL_TIME_WAIT,
+        format!("TIME-WAIT takes {KERNEL_TIME_WAIT} in the kernel, here {}", config.time_wait),
+    );
+    texts
+}
+
+fn receiving(config: &Config) -> Option<String> {
+    let delayed = config.delayed_ack.filter(|d| d.count != 2)?;
+    Some(format!("the kernel acknowledges every second segment, here every {}", delayed.count))
+}
+
+/// Settings that all senders of a host share.
+pub(super) struct Settings;
+
+impl Settings {
+    /// What those who send from `host` have in common; where they differ, the kernel's own value stays, and that is said.
+    pub(super) fn of_senders(
+        scenario: &Scenario,
+        host: usize,
+        wishes: fn(&Config) -> Vec<(&'static str, &'static str, String)>,
+        differs: &mut Differs,
+    ) -> Vec<(&'static str, String)> {
+        let mut values: BTreeMap<&'static str, (&'static str, Vec<String>)> = BTreeMap::new();
+        for flow in scenario.flows.iter().filter(|f| is_sender(f, host)) {
+            for (name, path, value) in wishes(&flow.sender) {
+                let (_, known) = values.entry(path).or_insert((name, Vec::new()));
+                if !known.contains(&value) {
+                    known.push(value);
+                }
+            }
+        }
+        let mut settings = Vec::new();
+        for (path, (name, mut known)) in values {
+            if let (1, Some(value)) = (known.len(), known.pop()) {
+                settings.push((path, value));
+                continue;
+            }
+            let text = format!(
+                "host {} has one setting of {name} for all its flows, and that is the kernel's",
+                scenario.nodes[host].name
+            );
+            for flow in scenario.flows.iter().filter(|f| is_sender(f, host)) {
+                differs.say(text.clone(), &flow.name);
+            }
+        }
+        settings
+    }
+}

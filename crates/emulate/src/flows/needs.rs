@@ -1,0 +1,226 @@
+//! What a scenario asks of the hosts' kernels: settings of their network namespaces, routes, and what each socket is told.
+//!
+//! Nothing is changed here. What no kernel can do is said in [`Needs::differs`], once, and what this one cannot do is an error.
+
+use super::differs::{Differs, Settings};
+use super::options::{SWITCHES, offered};
+use super::{Error, ends_of, is_tcp, sends};
+use bentpipe_base::Size;
+use bentpipe_os::netlink::Metrics;
+use bentpipe_os::tcp;
+use bentpipe_scenario::{App, FlowSpec, Scenario};
+use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Validation};
+use std::collections::BTreeMap;
+
+/// Payload that fits into a packet of 1500 B, and the least that the kernel takes (`TCP_MIN_MSS`).
+const SEGMENT: (u16, u16) = (88, 1460);
+/// A datagram carries a counter and a time, and is not cut into fragments.
+pub(super) const DATAGRAM: (u64, u64) = (16, 1472);
+/// The kernel's books of a received segment may be this many times its payload.
+const OVERHEAD: u64 = 4;
+/// Least room for what has not been read.
+const LEAST_ROOM: u64 = 1 << 20;
+/// Send buffers grow with the congestion window; this must never be what limits them.
+const LEAST_SEND_ROOM: u64 = 64 << 20;
+
+/// What this kernel can do.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Congestion controls.
+    pub congestion: Vec<String>,
+}
+
+impl Kernel {
+    /// Asks it.
+    ///
+    /// # Errors
+    /// Without /proc.
+    pub fn look() -> Result<Self, Error> {
+        let congestion =
+            tcp::congestion_controls().map_err(|e| Error::system("the kernel's congestion controls", e))?;
+        Ok(Self { congestion })
+    }
+}
+
+/// What a scenario needs.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// Of each host with flows, in the order of the scenario.
+    pub hosts: Vec<HostNeeds>,
+    /// The congestion control of each flow by its kernel name; empty for datagrams.
+    pub congestion: Vec<String>,
+    /// What the kernel does differently from what the scenario says, a line each.
+    pub differs: Vec<String>,
+}
+
+/// What one host needs.
+#[derive(Clone, Debug, Default)]
+pub struct HostNeeds {
+    /// Its place among the scenario's nodes.
+    pub host: usize,
+    /// Kernel settings: path below /proc/sys, and value.
+    pub settings: Vec<(&'static str, String)>,
+    /// Metrics of the routes to other hosts, by their places.
+    pub routes: BTreeMap<usize, Metrics>,
+    /// Sockets with a fixed window must lock their buffer, as others in this host have windows that grow.
+    pub locks_buffers: bool,
+}
+
+/// What the flows of `scenario` need of a kernel.
+///
+/// # Errors
+/// What it cannot do: a congestion control that it lacks, two flows that need different settings of one host, sizes it does not take.
+pub fn needs(scenario: &Scenario, kernel: &Kernel) -> Result<Needs, Error> {
+    let mut differs = Differs::new(scenario);
+    let mut congestion = Vec::with_capacity(scenario.flows.len());
+    for flow in &scenario.flows {
+        sizes(flow)?;
+        congestion.push(if is_tcp(flow) { congestion_of(flow, kernel)? } else { String::new() });
+        differs.flow(flow);
+    }
+    let switches =
+        SWITCHES.iter().map(|s| Ok((s.path, offered(scenario, s)?))).collect::<Result<Vec<_>, Error>>()?;
+    let mut hosts = Vec::new();
+    for host in 0..scenario.nodes.len() {
+        if !scenario.flows.iter().any(|f| f.from == host || f.to == host) {
+            continue;
+        }
+        let mut settings = vec![
+            // what one connection learned is not to help the next
+            ("net/ipv4/tcp_no_metrics_save", "1".to_owned()),
+            ("net/ipv4/tcp_ecn", ecn(scenario, host)?.to_owned()),
+        ];
+        settings.extend(switches.iter().map(|(path, on)| (*path, u8::from(on[host]).to_string())));
+        settings.extend(Settings::of_senders(scenario, host, sender_settings, &mut differs));
+        let (buffers, locks_buffers) = buffers(scenario, host);
+        settings.extend(buffers);
+        hosts.push(HostNeeds { host, settings, routes: routes(scenario, host)?, locks_buffers });
+    }
+    Ok(Needs { hosts, congestion, differs: differs.lines() })
+}
+
+fn sizes(flow: &FlowSpec) -> Result<(), Error> {
+    if let App::Udp { size, .. } = flow.app {
+        let (least, most) = DATAGRAM;
+        return if (least..=most).contains(&size.0) {
+            Ok(())
+        } else {
+            Err(Error::Datagram { flow: flow.name.clone(), bytes: size.0, least, most })
+        };
+    }
+    let (least, most) = SEGMENT;
+    match [flow.sender.mss, flow.receiver.mss].into_iter().find(|mss| !(least..=most).contains(mss)) {
+        Some(bytes) => Err(Error::Segment { flow: flow.name.clone(), bytes, least, most }),
+        None => Ok(()),
+    }
+}
+
+/// The kernel's name for a scheme: what it calls reno is Reno, `NewReno` or SACK, depending on the options of the connection.
+fn congestion_of(flow: &FlowSpec, kernel: &Kernel) -> Result<String, Error> {
+    let scheme = flow.sender.scheme.name;
+    let name = match scheme {
+        "reno" | "newreno" | "sack" | "rate-halving" => "reno",
+        other => other,
+    };
+    if kernel.congestion.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let known = kernel.congestion.join(", ");
+    Err(Error::Congestion { flow: flow.name.clone(), scheme: scheme.to_owned(), known })
+}
+
+/// Settings that belong to whoever sends data, with their names for people.
+fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)> {
+    let recovery = &config.scheme.recovery;
+    let rack = recovery.detection == Detection::Rack;
+    let on = |on: bool, value: &str| if on { value.to_owned() } else { "0".to_owned() };
+    vec![
+        ("idle restart", "net/ipv4/tcp_slow_start_after_idle", on(config.validation != Validation::Keep, "1")),
+        ("F-RTO", "net/ipv4/tcp_frto", on(recovery.frto, "2")),
+        ("the tail loss probe", "net/ipv4/tcp_early_retrans", on(rack, "3")),
+        ("RACK", "net/ipv4/tcp_recovery", on(rack, "1")),
+        ("the number of timeouts", "net/ipv4/tcp_retries2", config.max_timeouts.to_string()),
+    ]
+}
+
+/// Whoever opens a connection asks for ECN; who is asked agrees (2).
+fn ecn(scenario: &Scenario, host: usize) -> Result<&'static str, Error> {
+    let mut opened = scenario.flows.iter().filter(|f| f.from == host && is_tcp(f));
+    let asks = |f: &FlowSpec| f.sender.ecn && f.receiver.ecn;
+    let Some(first) = opened.next() else { return Ok("2") };
+    match opened.find(|f| asks(f) != asks(first)) {
+        Some(other) => Err(shared("ECN", scenario, host, (first, other))),
+        None => Ok(if asks(first) { "1" } else { "0" }),
+    }
+}
+
+/// Room for windows. The kernel counts the memory of received segments, of which the payload is a part.
+fn buffers(scenario: &Scenario, host: usize) -> (Vec<(&'static str, String)>, bool) {
+    let limit = |bytes: u64| bytes.min(i32::MAX as u64);
+    let mut fixed = None::<Size>;
+    let mut auto = None::<(Size, Size)>;
+    let mut largest = 0;
+    for (_, at, config, receives) in scenario.flows.iter().filter(|f| is_tcp(f)).flat_map(ends_of) {
+        largest = largest.max(config.receive_buffer.max().0);
+        match config.receive_buffer {
+            _ if at != host || !receives => {}
+            ReceiveBuffer::Fixed(size) => fixed = fixed.max(Some(size)),
+            ReceiveBuffer::Auto { initial, max } => {
+                let (a, b) = auto.unwrap_or((Size::ZERO, Size::ZERO));
+                auto = Some((a.max(initial), b.max(max)));
+            }
+        }
+    }
+    let send = limit(largest.saturating_mul(OVERHEAD).max(LEAST_SEND_ROOM));
+    let mut settings = vec![("net/ipv4/tcp_wmem", format!("4096 16384 {send}"))];
+    if let Some((initial, max)) = auto {
+        // half of a buffer is window before the kernel has seen a segment (tcp_scaling_ratio)
+        let (initial, max) = (limit(initial.0 * 2), limit(max.0.saturating_mul(2)));
+        settings.push(("net/ipv4/tcp_rmem", format!("4096 {initial} {max}")));
+        settings.push(("net/ipv4/tcp_moderate_rcvbuf", "1".to_owned()));
+    } else if let Some(Size(window)) = fixed {
+        let room = room_for(Size(window)).0;
+        settings.push(("net/ipv4/tcp_rmem", format!("4096 {room} {room}")));
+        settings.push(("net/ipv4/tcp_moderate_rcvbuf", "0".to_owned()));
+    }
+    (settings, auto.is_some() && fixed.is_some())
+}
+
+/// A receive buffer that never makes a window of `window` smaller.
+pub(super) fn room_for(window: Size) -> Size {
+    Size((window.0.saturating_mul(OVERHEAD) + LEAST_ROOM).min(i32::MAX as u64))
+}
+
+/// Initial windows and quick ACKs, by route: what an end does itself.
+fn routes(scenario: &Scenario, host: usize) -> Result<BTreeMap<usize, Metrics>, Error> {
+    let mut routes: BTreeMap<usize, (Metrics, &FlowSpec)> = BTreeMap::new();
+    for (flow, at, config, _) in scenario.flows.iter().filter(|f| is_tcp(f)).flat_map(ends_of) {
+        if at != host {
+            continue;
+        }
+        let to = if flow.from == host { flow.to } else { flow.from };
+        let metrics = Metrics {
+            initcwnd: Some(config.initial_window),
+            quickack: config.delayed_ack.is_none().then_some(true),
+            ..Metrics::default()
+        };
+        let (known, first) = routes.entry(to).or_insert_with(|| (metrics.clone(), flow));
+        if known.initcwnd != metrics.initcwnd {
+            return Err(shared("the initial window", scenario, host, (first, flow)));
+        }
+        if known.quickack != metrics.quickack {
+            return Err(shared("delayed acknowledgments", scenario, host, (first, flow)));
+        }
+    }
+    Ok(routes.into_iter().map(|(to, (metrics, _))| (to, metrics)).collect())
+}
+
+fn shared(what: &'static str, scenario: &Scenario, host: usize, (one, other): (&FlowSpec, &FlowSpec)) -> Error {
+    let host = scenario.nodes[host].name.clone();
+    Error::Shared { what, host, one: one.name.clone(), other: other.name.clone() }
+}
+
+/// True when `host` is where the data of `flow` comes from.
+pub(super) fn is_sender(flow: &FlowSpec, host: usize) -> bool {
+    is_tcp(flow) && sends(flow) == host
+}

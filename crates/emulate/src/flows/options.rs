@@ -1,0 +1,55 @@
+//! Which host has to be without a TCP option, so that each connection has those that its flow asks for.
+//!
+//! The kernel has one switch per option for all connections of a network namespace, but an option is used only when both ends offer it. So a flow without
+//! SACK needs one end without it, and which end that is is ours to choose: not one where another flow needs it.
+
+use super::Error;
+use bentpipe_scenario::Scenario;
+use bentpipe_tcp::Options;
+
+/// An option that is a setting of the kernel.
+pub(super) struct Switch {
+    /// Its name for people.
+    pub(super) name: &'static str,
+    /// Its path below /proc/sys.
+    pub(super) path: &'static str,
+    offers: fn(&Options) -> bool,
+}
+
+/// All of them.
+pub(super) const SWITCHES: [Switch; 3] = [
+    Switch { name: "SACK", path: "net/ipv4/tcp_sack", offers: |o| o.sack },
+    Switch { name: "timestamps", path: "net/ipv4/tcp_timestamps", offers: |o| o.timestamps },
+    Switch { name: "window scale", path: "net/ipv4/tcp_window_scaling", offers: |o| o.window_scale },
+];
+
+/// For each host of `scenario`: whether it offers `option`. Where nobody cares, it does what its flows say.
+pub(super) fn offered(scenario: &Scenario, option: &Switch) -> Result<Vec<bool>, Error> {
+    let tcp = || scenario.flows.iter().filter(|f| super::is_tcp(f));
+    let both = |f: &bentpipe_scenario::FlowSpec| {
+        (option.offers)(&f.sender.options) && (option.offers)(&f.receiver.options)
+    };
+    let mut needed_by: Vec<Option<&str>> = vec![None; scenario.nodes.len()];
+    let mut on = vec![true; scenario.nodes.len()];
+    for flow in tcp().filter(|f| both(f)) {
+        needed_by[flow.from].get_or_insert(&flow.name);
+        needed_by[flow.to].get_or_insert(&flow.name);
+    }
+    for flow in tcp().filter(|f| !both(f)) {
+        let ends = [(flow.from, &flow.sender), (flow.to, &flow.receiver)];
+        let free = |host: usize| needed_by[host].is_none();
+        // first the end that does not want it, then any that can do without
+        let off = ends.iter().find(|(host, config)| free(*host) && !(option.offers)(&config.options));
+        let off = off.or_else(|| ends.iter().find(|(host, _)| free(*host)));
+        let Some((host, _)) = off else {
+            return Err(Error::Shared {
+                what: option.name,
+                host: scenario.nodes[flow.from].name.clone(),
+                one: needed_by[flow.from].unwrap_or_default().to_owned(),
+                other: flow.name.clone(),
+            });
+        };
+        on[*host] = false;
+    }
+    Ok(on)
+}

@@ -1,0 +1,437 @@
+//! The thread that moves all flows: one epoll, one heap of wake-ups, the run's clock.
+
+use super::datagrams::{self, UdpFlow};
+use super::outcome::{Outcome, datagram_report, goodput, stream_report};
+use super::setup::{Place, prepare};
+use super::stream::{Ends, Side, TcpFlow};
+use super::{Error, Needs, is_tcp};
+use bentpipe_base::{Duration, Instant, NodeId, Purpose, World};
+use bentpipe_os::Clock;
+use bentpipe_scenario::{App, FlowSpec, Scenario, Stop};
+use bentpipe_sim::build::{FlowEnds, apps, build};
+use bentpipe_sim::record::{FLOW_COLUMNS, MOST_INTERVALS, Record, Series};
+use rustix::event::{Timespec, epoll};
+use rustix::process::{Resource, getrlimit};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// Shortest time between two looks at TCP_INFO of a flow, and what each look takes of the machine at most: with very many flows they are looked at less often.
+const LOOK: Duration = Duration::from_millis(10);
+const LOOK_PER_FLOW: Duration = Duration::from_micros(100);
+/// Shortest interval of the series.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// Most flows with series, as in the simulator.
+const MOST_SERIES: usize = 256;
+/// Longest sleep: somebody may want the run to end, or a link to change at once.
+const LONGEST_SLEEP: Duration = Duration::from_millis(5);
+/// Events taken from the kernel at a time.
+const EVENTS: usize = 256;
+/// Files that are open besides the sockets.
+const OTHER_FILES: u64 = 256;
+
+/// One flow.
+#[derive(Debug)]
+enum Flow {
+    Tcp(Box<TcpFlow>),
+    Udp(Box<UdpFlow>),
+}
+
+/// What a wake-up or an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Opener,
+    Acceptor,
+    Listener,
+    /// A connection is to be opened, or a datagram to be sent.
+    Start,
+}
+
+/// All flows of a scenario, ready to run.
+#[derive(Debug)]
+pub struct Flows {
+    specs: Vec<FlowSpec>,
+    ends: Vec<FlowEnds>,
+    flows: Vec<Flow>,
+    epoll: OwnedFd,
+    wakes: BinaryHeap<Reverse<(Instant, usize, What)>>,
+    world: World,
+    clock: Clock,
+    end: Instant,
+    ends_early: bool,
+    /// Interval over which goodput counts, and what was delivered at its start and end.
+    measure: (Instant, Instant),
+    delivered: [Option<Vec<u64>>; 2],
+    looked: Instant,
+    record: Record,
+    recorded: Vec<u64>,
+    last_row: Instant,
+}
+
+impl Flows {
+    /// Makes settings, routes and sockets. `places` are those of the scenario's nodes.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn open(
+        scenario: &Scenario,
+        needs: &Needs,
+        places: &[Option<Place<'_>>],
+    ) -> Result<Self, Error> {
+        enough_files(scenario)?;
+        for host in &needs.hosts {
+            prepare(&scenario.nodes[host.host].name, host, places)?;
+        }
+        let ends = build(scenario).flows;
+        let mut world = World::new(scenario.seed);
+        let mut flows = Vec::with_capacity(ends.len());
+        for (i, flow) in scenario.flows.iter().enumerate() {
+            flows.push(open(&mut world, flow, (&ends[i], i), (needs, places))?);
+        }
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| Error::system("epoll", e))?;
+        let end = Instant::ZERO + scenario.duration;
+        let (from, to) = scenario.measure.unwrap_or((Instant::ZERO, end));
+        let series = scenario.flows.iter().take(MOST_SERIES).map(|f| Series::new(&f.name, &FLOW_COLUMNS));
+        let finite = |f: &FlowSpec| matches!(f.app, App::Transfer(_) | App::Requests { count: Some(_), .. });
+        let mut all = Self {
+            specs: scenario.flows.clone(),
+            recorded: vec![0; flows.len()],
+            ends,
+            flows,
+            epoll,
+            wakes: BinaryHeap::new(),
+            world,
+            clock: Clock::start(),
+            end,
+            ends_early: scenario.stop == Stop::Finished && scenario.flows.iter().any(finite),
+            measure: (from, to.min(end)),
+            delivered: [None, None],
+            looked: Instant::ZERO,
+            record: Record { every: INTERVAL, flows: series.collect(), ..Record::default() },
+            last_row: Instant::ZERO,
+        };
+        all.watch_all()?;
+        Ok(all)
+    }
+
+    fn watch_all(&mut self) -> Result<(), Error> {
+        for (i, flow) in self.flows.iter().enumerate() {
+            match flow {
+                Flow::Tcp(tcp) => {
+                    if let Some(listener) = tcp.listener() {
+                        watch(&self.epoll, listener, i, What::Listener)?;
+                    }
+                    self.wakes.push(Reverse((tcp.start, i, What::Start)));
+                }
+                Flow::Udp(udp) => {
+                    watch(&self.epoll, udp.fd(), i, What::Acceptor)?;
+                    self.wakes.push(Reverse((udp.next(), i, What::Start)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs by `clock`, which begins with the run, to the scenario's end, or until `go_on`, which is asked many times a second, says no.
+    ///
+    /// # Errors
+    /// When the system fails; what happens to single connections is part of the outcome.
+    pub fn run(
+        mut self,
+        clock: Clock,
+        go_on: &mut dyn FnMut(&Progress<'_>) -> bool,
+    ) -> Result<Outcome, Error> {
+        self.clock = clock;
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            let now = self.clock.now();
+            self.wake(now)?;
+            self.marks(now);
+            if now >= self.end || (self.ends_early && self.is_over()) || !go_on(&Progress { now, flows: &self }) {
+                let until = now.min(self.end);
+                return Ok(self.finish(until));
+            }
+            let next = self.next(now);
+            let timeout = next.since(self.clock.now());
+            let timeout = Timespec {
+                tv_sec: (timeout.0 / 1_000_000_000) as i64,
+                tv_nsec: (timeout.0 % 1_000_000_000) as i64,
+            };
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Error::system("epoll", error)),
+            }
+            for event in &events {
+                let (data, flags) = (event.data.u64(), event.flags);
+                self.event(data, flags)?;
+            }
+        }
+    }
+
+    /// When something is due next.
+    fn next(&self, now: Instant) -> Instant {
+        let wake = self.wakes.peek().map_or(Instant::NEVER, |Reverse((at, ..))| *at);
+        let (from, to) = self.measure;
+        let marks = [from, to].into_iter().filter(|at| *at > now).min().unwrap_or(Instant::NEVER);
+        wake.min(marks).min(self.end).min(self.looked + self.pace()).min(now + LONGEST_SLEEP)
+    }
+
+    /// Time between two looks.
+    fn pace(&self) -> Duration {
+        LOOK.max(LOOK_PER_FLOW * self.flows.len() as u64)
+    }
+
+    /// Does what is due.
+    fn wake(&mut self, now: Instant) -> Result<(), Error> {
+        while let Some(Reverse((at, i, what))) = self.wakes.peek().copied()
+            && at <= now
+        {
+            self.wakes.pop();
+            match (&mut self.flows[i], what) {
+                (Flow::Udp(udp), What::Start) => {
+                    udp.send(&mut self.world.cx(now, NodeId(0)), &self.clock);
+                    if udp.next() < Instant::NEVER {
+                        self.wakes.push(Reverse((udp.next(), i, What::Start)));
+                    }
+                }
+                (Flow::Udp(udp), _) => {
+                    if udp.receive(&self.clock) {
+                        self.wakes.push(Reverse((now, i, What::Acceptor)));
+                        return Ok(());
+                    }
+                }
+                (Flow::Tcp(tcp), What::Start | What::Listener) => {
+                    tcp.connect(now);
+                    watch(&self.epoll, tcp.caller(), i, What::Opener)?;
+                }
+                (Flow::Tcp(tcp), What::Opener | What::Acceptor) => {
+                    let side = side(what);
+                    if let Some(end) = tcp.end(side).filter(|end| end.armed <= now) {
+                        end.armed = Instant::NEVER;
+                        self.act(now, i, what);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, data: u64, flags: epoll::EventFlags) -> Result<(), Error> {
+        let (i, what) = unpack(data);
+        let now = self.clock.now();
+        let Some(flow) = self.flows.get_mut(i) else { return Ok(()) };
+        match (flow, what) {
+            (Flow::Udp(udp), _) => {
+                if udp.receive(&self.clock) {
+                    self.wakes.push(Reverse((now, i, What::Acceptor)));
+                }
+            }
+            (Flow::Tcp(tcp), What::Listener) => {
+                if let Some(fd) = tcp.accept(now) {
+                    watch(&self.epoll, fd, i, What::Acceptor)?;
+                    self.act(now, i, What::Acceptor);
+                }
+            }
+            (Flow::Tcp(tcp), _) => {
+                use epoll::EventFlags as E;
+                let failed = flags.intersects(E::ERR | E::HUP);
+                tcp.ready(now, side(what), (flags.contains(E::OUT), flags.contains(E::RDHUP), failed));
+                self.act(now, i, what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the applications of an end act, and arms the next wake-up.
+    fn act(&mut self, now: Instant, i: usize, what: What) {
+        let Flow::Tcp(tcp) = &mut self.flows[i] else { return };
+        let again = tcp.run(&mut self.world.cx(now, NodeId(0)), side(what));
+        if let Some(end) = tcp.end(side(what))
+            && again < end.armed
+        {
+            end.armed = again;
+            self.wakes.push(Reverse((again, i, what)));
+        }
+    }
+
+    /// Looks at TCP_INFO, writes rows, notes what was delivered, whatever is due.
+    fn marks(&mut self, now: Instant) {
+        let (from, to) = self.measure;
+        for (mark, at) in [from, to].into_iter().enumerate() {
+            if self.delivered[mark].is_none() && now >= at {
+                self.delivered[mark] = Some(self.flows.iter().map(Flow::delivered).collect());
+            }
+        }
+        if now.since(self.looked) >= self.pace() {
+            self.looked = now;
+            for flow in &mut self.flows {
+                if let Flow::Tcp(tcp) = flow {
+                    tcp.look(now);
+                }
+            }
+        }
+        while self.last_row + self.record.every <= now {
+            self.row(self.last_row + self.record.every);
+            if self.record.time_s.len() >= MOST_INTERVALS {
+                self.record.halve();
+            }
+        }
+    }
+
+    fn row(&mut self, until: Instant) {
+        let seconds = until.since(self.last_row).as_secs_f64();
+        if seconds <= 0.0 {
+            return;
+        }
+        for ((flow, series), before) in self.flows.iter_mut().zip(&mut self.record.flows).zip(&mut self.recorded) {
+            let mut row = match flow {
+                Flow::Tcp(tcp) => tcp.samples.row(),
+                Flow::Udp(udp) => {
+                    let mut row = [f64::NAN; FLOW_COLUMNS.len()];
+                    let delay = udp.sink.take_recent_delay();
+                    row[8] = delay.map_or(f64::NAN, Duration::as_millis_f64);
+                    row
+                }
+            };
+            let delivered = flow.delivered();
+            row[0] = (delivered - *before) as f64 * 8.0 / seconds;
+            *before = delivered;
+            series.push(&row);
+        }
+        self.record.time_s.push(until.as_secs_f64());
+        self.last_row = until;
+    }
+
+    fn is_over(&self) -> bool {
+        let finite = |f: &FlowSpec| matches!(f.app, App::Transfer(_) | App::Requests { count: Some(_), .. });
+        let mut pending = self.specs.iter().zip(&self.flows).filter(|(spec, _)| finite(spec));
+        pending.all(|(_, flow)| matches!(flow, Flow::Tcp(tcp) if tcp.finished.is_some() || tcp.fault.is_some()))
+    }
+
+    fn finish(mut self, now: Instant) -> Outcome {
+        let delivered: Vec<u64> = self.flows.iter().map(Flow::delivered).collect();
+        for flow in &mut self.flows {
+            if let Flow::Tcp(tcp) = flow {
+                tcp.last_look(now);
+            }
+        }
+        self.row(now);
+        let (from, to) = self.measure;
+        let before = self.delivered[0].take().unwrap_or_else(|| vec![0; delivered.len()]);
+        let after = self.delivered[1].take().unwrap_or(delivered);
+        let interval = to.min(now).since(from);
+        let mut faults = Vec::new();
+        let mut reports = Vec::with_capacity(self.flows.len());
+        for (i, flow) in self.flows.iter().enumerate() {
+            let rate = goodput(after[i].saturating_sub(before[i]), interval);
+            reports.push(match flow {
+                Flow::Tcp(tcp) => {
+                    let words = |(at, text): &(Instant, String)| format!("{text}, at {:.3} s", at.as_secs_f64());
+                    faults.extend(tcp.fault.as_ref().map(words));
+                    stream_report(tcp, &self.ends[i], rate)
+                }
+                Flow::Udp(udp) => {
+                    if udp.unsent > 0 {
+                        let name = &self.specs[i].name;
+                        faults.push(format!("flow {name}: the kernel did not take {} datagrams", udp.unsent));
+                    }
+                    datagram_report(udp, &self.specs[i], &self.ends[i], rate)
+                }
+            });
+        }
+        Outcome { until: now, flows: reports, record: self.record, faults }
+    }
+}
+
+/// A running flow as others may look at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The run's time.
+    pub now: Instant,
+    flows: &'a Flows,
+}
+
+impl Progress<'_> {
+    /// Each TCP flow's name, with its figures when the kernel was last asked, and bytes delivered so far.
+    pub fn flows(&self) -> impl Iterator<Item = (&str, &bentpipe_os::tcp::TcpInfo, u64)> {
+        let all = self.flows.specs.iter().zip(&self.flows.flows);
+        all.filter_map(|(spec, flow)| match flow {
+            Flow::Tcp(tcp) => Some((spec.name.as_str(), &tcp.samples.last, tcp.delivered())),
+            Flow::Udp(_) => None,
+        })
+    }
+}
+
+impl Flow {
+    fn delivered(&self) -> u64 {
+        match self {
+            Self::Tcp(tcp) => tcp.delivered(),
+            Self::Udp(udp) => udp.sink.bytes(),
+        }
+    }
+}
+
+fn side(what: What) -> Side {
+    if what == What::Acceptor { Side::Acceptor } else { Side::Opener }
+}
+
+/// A flow with its sockets.
+fn open(
+    world: &mut World,
+    flow: &FlowSpec,
+    (ends, i): (&FlowEnds, usize),
+    (needs, places): (&Needs, &[Option<Place<'_>>]),
+) -> Result<Flow, Error> {
+    let place = |host: usize| {
+        let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "it has no namespace");
+        let found = places.get(host).and_then(Option::as_ref);
+        found.ok_or_else(|| Error::system(format!("a host of flow `{}`", flow.name), missing()))
+    };
+    let pair = (place(flow.from)?, place(flow.to)?);
+    // the ports of the simulator, so that captures of both can be laid side by side; `ends` names the sender first
+    let ports = if super::answers(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) };
+    if let App::Udp { size, pattern } = flow.app {
+        let rng = world.open_rng(&flow.name, Purpose::Application);
+        let stream = datagrams::stream(size, apps::pattern(pattern), rng, ends.start);
+        let udp = UdpFlow::open(&mut world.cx(Instant::ZERO, NodeId(0)), &stream, pair, ports)?;
+        return Ok(Flow::Udp(Box::new(udp)));
+    }
+    debug_assert!(is_tcp(flow));
+    let locks = |host: usize| needs.hosts.iter().any(|h| h.host == host && h.locks_buffers);
+    let ends = Ends {
+        places: pair,
+        ports,
+        start: ends.start,
+        congestion: needs.congestion.get(i).map_or("", String::as_str),
+        locks: (locks(flow.from), locks(flow.to)),
+    };
+    Ok(Flow::Tcp(Box::new(TcpFlow::open(world, flow, &ends)?)))
+}
+
+/// Three sockets at most for each connection.
+fn enough_files(scenario: &Scenario) -> Result<(), Error> {
+    let needed = 3 * scenario.flows.len() as u64 + OTHER_FILES;
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < needed => Err(Error::Descriptors { needed, limit }),
+        _ => Ok(()),
+    }
+}
+
+fn watch(epoll: &OwnedFd, fd: BorrowedFd<'_>, flow: usize, what: What) -> Result<(), Error> {
+    use epoll::EventFlags as E;
+    // only changes are told: what is left undone has a wake-up of its own
+    let flags = E::IN | E::OUT | E::RDHUP | E::ET;
+    let data = epoll::EventData::new_u64((flow as u64) << 2 | what as u64);
+    epoll::add(epoll, fd, data, flags).map_err(|e| Error::system("epoll", e))
+}
+
+const fn unpack(data: u64) -> (usize, What) {
+    let what = match data & 3 {
+        0 => What::Opener,
+        1 => What::Acceptor,
+        2 => What::Listener,
+        _ => What::Start,
+    };
+    ((data >> 2) as usize, what)
+}

@@ -1,0 +1,135 @@
+//! TCP_INFO of a sending socket, sampled: what becomes of it in the report and in the series.
+//!
+//! The kernel gives its smoothed round-trip time, not the samples it is made of; so the quantiles are of the smoothed time, taken whenever something was
+//! acknowledged since the last look. What limited a flow is the kernel's own account (`tcp_chrono` in net/ipv4/tcp_output.c) where there is one:
+//! time held by the peer's window and by the send buffer. The rest is told apart by what is seen at each look: repairing (the state of its congestion
+//! control), nothing to send, or the congestion window.
+
+use bentpipe_base::histogram::Histogram;
+use bentpipe_base::{Duration, Instant};
+use bentpipe_os::tcp::{Phase, TcpInfo};
+use bentpipe_sim::record::FLOW_COLUMNS;
+use bentpipe_sim::report::{LimitedBy, Quantiles};
+
+/// Places in the array of times that are spent.
+const HANDSHAKE: usize = 0;
+const APPLICATION: usize = 1;
+const SEND_BUFFER: usize = 2;
+const WINDOW: usize = 3;
+const CONGESTION: usize = 4;
+const RECOVERY: usize = 6;
+
+/// What was seen of one flow.
+#[derive(Clone, Debug)]
+pub(crate) struct Samples {
+    /// The last look.
+    pub(crate) last: TcpInfo,
+    at: Instant,
+    /// The send buffer is the scenario's, so that its limit is one.
+    bounded: bool,
+    spent: [Duration; 7],
+    rtt: Histogram,
+    shortest: Option<Duration>,
+    /// Since the last row: sum of round trips in milliseconds, and their number.
+    recent: (f64, u32),
+    /// Counters at the last row: retransmissions and timeouts.
+    before: (u32, u16),
+}
+
+impl Samples {
+    /// Of a flow that starts at `start`.
+    pub(crate) fn new(start: Instant, bounded: bool) -> Self {
+        Self {
+            last: TcpInfo::default(),
+            at: start,
+            bounded,
+            spent: [Duration::ZERO; 7],
+            rtt: Histogram::default(),
+            shortest: None,
+            recent: (0.0, 0),
+            before: (0, 0),
+        }
+    }
+
+    /// The connection is still being opened.
+    pub(crate) fn opening(&mut self, now: Instant) {
+        self.spent[HANDSHAKE] += now.since(self.at);
+        self.at = now.max(self.at);
+    }
+
+    /// What TCP_INFO says at `now`.
+    pub(crate) fn look(&mut self, now: Instant, info: &TcpInfo) {
+        let length = now.since(self.at);
+        let held = |now: Duration, before: Duration| now.saturating_sub(before).min(length);
+        let window = held(info.window_limited, self.last.window_limited);
+        let buffer = held(info.buffer_limited, self.last.buffer_limited).min(length.saturating_sub(window));
+        let busy = held(info.busy, self.last.busy);
+        self.spent[WINDOW] += window;
+        // a buffer that the kernel makes as large as it likes limits nothing by itself: it follows the congestion window
+        self.spent[if self.bounded { SEND_BUFFER } else { CONGESTION }] += buffer;
+        let rest = length.saturating_sub(window).saturating_sub(buffer);
+        let idle = length.saturating_sub(busy).min(rest);
+        let has_room = info.not_sent.0 == 0 && info.unacked < info.cwnd;
+        let cause = match info.phase {
+            Phase::Recovery | Phase::Loss => RECOVERY,
+            _ if has_room => APPLICATION,
+            _ => CONGESTION,
+        };
+        self.spent[APPLICATION] += idle;
+        self.spent[cause] += rest.saturating_sub(idle);
+        if info.bytes_acked > self.last.bytes_acked && !info.rtt.is_zero() {
+            self.rtt.record(info.rtt);
+            self.recent = (self.recent.0 + info.rtt.as_millis_f64(), self.recent.1 + 1);
+        }
+        if !info.min_rtt.is_zero() {
+            self.shortest = Some(self.shortest.map_or(info.min_rtt, |s| s.min(info.min_rtt)));
+        }
+        self.last = *info;
+        self.at = now.max(self.at);
+    }
+
+    /// The columns that TCP_INFO gives, at the end of an interval; goodput and delay stay empty.
+    pub(crate) fn row(&mut self) -> [f64; FLOW_COLUMNS.len()] {
+        let info = &self.last;
+        let mut row = [f64::NAN; FLOW_COLUMNS.len()];
+        if info.mss.0 == 0 {
+            return row;
+        }
+        let mss = info.mss.0 as f64;
+        row[1] = f64::from(info.cwnd) * mss;
+        row[2] = info.ssthresh.map_or(f64::NAN, |s| f64::from(s) * mss);
+        row[3] = info.in_flight().0 as f64;
+        row[4] = info.peer_window.0 as f64;
+        let (sum, n) = std::mem::take(&mut self.recent);
+        row[5] = if n > 0 { sum / f64::from(n) } else { f64::NAN };
+        let timeouts = info.timeouts.unwrap_or(0);
+        row[6] = f64::from(info.retransmits.saturating_sub(self.before.0));
+        row[7] = f64::from(timeouts.saturating_sub(self.before.1));
+        self.before = (info.retransmits, timeouts);
+        row
+    }
+
+    pub(crate) fn round_trips(&self) -> Quantiles {
+        let mut quantiles = Quantiles::of(&self.rtt);
+        quantiles.min = self.shortest.map(Duration::as_millis_f64).or(quantiles.min);
+        quantiles
+    }
+
+    /// Shares of the flow's time; one that has not begun counts as being opened.
+    pub(crate) fn limited_by(&self) -> LimitedBy {
+        let total: f64 = self.spent.iter().map(|d| d.as_secs_f64()).sum();
+        if total <= 0.0 {
+            return LimitedBy { handshake: 1.0, ..LimitedBy::default() };
+        }
+        let share = |i: usize| self.spent[i].as_secs_f64() / total;
+        LimitedBy {
+            handshake: share(HANDSHAKE),
+            application: share(APPLICATION),
+            send_buffer: share(SEND_BUFFER),
+            receiver_window: share(WINDOW),
+            congestion_window: share(CONGESTION),
+            pacing: 0.0,
+            recovery: share(RECOVERY),
+        }
+    }
+}

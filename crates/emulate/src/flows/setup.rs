@@ -1,0 +1,124 @@
+//! Sets hosts up for their flows, and makes the sockets.
+
+use super::end::Window;
+use super::needs::{HostNeeds, room_for};
+use super::Error;
+use bentpipe_base::Duration;
+use bentpipe_os::netlink::{Netlink, Route};
+use bentpipe_os::{namespace, socket, sysctl, tcp};
+use bentpipe_scenario::Reader;
+use bentpipe_tcp::{Config, ReceiveBuffer};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// What the kernel takes as the least and the largest retransmission timeout, and as the longest delay of an acknowledgment.
+const RTO_MIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
+const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
+const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
+
+/// Where a host of the scenario is.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its network namespace.
+    pub network: BorrowedFd<'a>,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its interface that leads to the link.
+    pub interface: &'a str,
+}
+
+impl Place<'_> {
+    /// Does something in its namespace.
+    pub(super) fn within<T>(&self, what: &str, act: impl FnOnce() -> io::Result<T>) -> Result<T, Error> {
+        namespace::in_network(self.network, act)
+            .map_err(io::Error::from)
+            .and_then(core::convert::identity)
+            .map_err(|e| Error::system(what, e))
+    }
+}
+
+/// Makes the settings and routes of a host.
+pub(super) fn prepare(name: &str, needs: &HostNeeds, places: &[Option<Place<'_>>]) -> Result<(), Error> {
+    let Some(place) = places.get(needs.host).copied().flatten() else { return Ok(()) };
+    let set = || -> Result<(), Error> {
+        for (setting, value) in &needs.settings {
+            sysctl::write_if_there(setting, value).map_err(|source| Error::Setting {
+                host: name.to_owned(),
+                setting: (*setting).to_owned(),
+                value: value.clone(),
+                source,
+            })?;
+        }
+        let fault = |source| Error::Route { host: name.to_owned(), source };
+        let mut netlink = Netlink::open().map_err(fault)?;
+        for (to, metrics) in &needs.routes {
+            let Some(peer) = places.get(*to).copied().flatten() else { continue };
+            let length = if peer.address.is_ipv4() { 32 } else { 128 };
+            let route =
+                Route { to: (peer.address, length), interface: place.interface, metrics: metrics.clone() };
+            netlink.replace_route(&route).map_err(fault)?;
+        }
+        Ok(())
+    };
+    namespace::in_network(place.network, set).map_err(|e| Error::system(name, e))?
+}
+
+/// What a socket is told before it connects or listens.
+#[derive(Clone, Debug)]
+pub(super) struct Socket<'a> {
+    pub(super) config: &'a Config,
+    pub(super) congestion: &'a str,
+    /// The window must be held by the socket's own buffer.
+    pub(super) locks_buffer: bool,
+    pub(super) reader: Reader,
+}
+
+impl Socket<'_> {
+    /// Makes it, bound to `at`, in the calling thread's namespace.
+    pub(super) fn open(&self, at: &SocketAddr) -> io::Result<OwnedFd> {
+        let fd = socket::stream(at)?;
+        tcp::set_congestion(&fd, self.congestion)?;
+        tcp::set_max_segment(&fd, self.config.mss)?;
+        tcp::set_no_delay(&fd, !self.config.nagle)?;
+        if self.config.pacing {
+            tcp::set_pacing(&fd)?;
+        }
+        if let ReceiveBuffer::Fixed(window) = self.config.receive_buffer {
+            if self.locks_buffer {
+                socket::set_receive_buffer(&fd, room_for(window))?;
+            }
+            tcp::set_window_clamp(&fd, window)?;
+        }
+        // older kernels do without: their defaults are those of most scenarios
+        optional(tcp::set_rto_max(&fd, self.config.rto.max.clamp(RTO_MAX.0, RTO_MAX.1)))?;
+        if let Some(delayed) = self.config.delayed_ack {
+            optional(tcp::set_delayed_ack_max(&fd, delayed.timeout.clamp(DELAYED.0, DELAYED.1)))?;
+        }
+        socket::bind(&fd, at)?;
+        Ok(fd)
+    }
+
+    /// What the window is held to while the connection lives.
+    pub(super) const fn window(&self) -> Window {
+        match (self.config.receive_buffer, self.reader) {
+            (ReceiveBuffer::Fixed(size), Reader::Eager) => Window::Fixed(size),
+            (ReceiveBuffer::Fixed(size), _) => Window::Buffer(size, false),
+            (ReceiveBuffer::Auto { max, .. }, _) => Window::UpTo(max),
+        }
+    }
+}
+
+/// Sets the least retransmission timeout, once the round trip is known. The kernel adds its minimum to the smoothed round trip
+/// (`__tcp_set_rto`), a scenario's is for the whole: so what is told is the difference.
+pub(super) fn set_rto_min(fd: BorrowedFd<'_>, config: &Config) -> io::Result<()> {
+    let rtt = tcp::info(fd)?.rtt;
+    optional(tcp::set_rto_min(fd, config.rto.min.saturating_sub(rtt).clamp(RTO_MIN.0, RTO_MIN.1)))
+}
+
+fn optional(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        other => other,
+    }
+}

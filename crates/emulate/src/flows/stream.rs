@@ -1,0 +1,273 @@
+//! A flow over TCP: from the listening socket to the acknowledgment of the last byte.
+
+use super::end::{End, Line};
+use super::error::Error;
+use super::sample::Samples;
+use super::setup::{Place, Socket, set_rto_min};
+use super::ends_of;
+use bentpipe_base::{Cx, Instant, World};
+use bentpipe_nodes::{Reader, Writer};
+use bentpipe_os::{socket, tcp};
+use bentpipe_scenario::{self as scenario, FlowSpec};
+use bentpipe_sim::build::apps;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+/// Which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The one that opens the connection.
+    Opener,
+    /// The one that accepts it.
+    Acceptor,
+}
+
+/// A connection that is to be, is, or was.
+#[derive(Debug)]
+pub(super) struct TcpFlow {
+    name: String,
+    pub(super) start: Instant,
+    to: SocketAddr,
+    /// Data comes from the acceptor.
+    answers: bool,
+    listener: Option<OwnedFd>,
+    opener: End,
+    acceptor: Option<End>,
+    /// What the accepted socket gets.
+    waiting: Option<(Line0, Writer, Reader)>,
+    spec: Box<FlowSpec>,
+    pub(super) established: Option<Instant>,
+    pub(super) finished: Option<Instant>,
+    pub(super) samples: Samples,
+    /// What went wrong, and when.
+    pub(super) fault: Option<(Instant, String)>,
+}
+
+/// A line without its socket.
+#[derive(Clone, Copy, Debug)]
+struct Line0 {
+    send_buffer: Option<bentpipe_base::Size>,
+    window: super::end::Window,
+}
+
+/// Names and places of a flow's ends: host, address, port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends<'a> {
+    pub(super) places: (&'a Place<'a>, &'a Place<'a>),
+    pub(super) ports: (u16, u16),
+    pub(super) start: Instant,
+    pub(super) congestion: &'a str,
+    /// Whether the opener's and the acceptor's host want buffers locked.
+    pub(super) locks: (bool, bool),
+}
+
+impl TcpFlow {
+    /// Makes the sockets of `flow`: one listens, the other waits for its time.
+    pub(super) fn open(world: &mut World, flow: &FlowSpec, ends: &Ends<'_>) -> Result<Self, Error> {
+        let [(_, _, opens, opener_gets), (_, _, accepts, acceptor_gets)] = ends_of(flow);
+        let socket = |config, gets, locks_buffer| Socket {
+            config,
+            congestion: ends.congestion,
+            locks_buffer,
+            reader: if gets { flow.reader } else { scenario::Reader::Eager },
+        };
+        let answers = super::answers(flow);
+        let opening = socket(opens, opener_gets, ends.locks.0);
+        // who asks is read from eagerly; the flow's reader is that of its data
+        let accepting = socket(accepts, acceptor_gets && !answers, ends.locks.1);
+        let at = |place: &Place<'_>, port| SocketAddr::new(place.address, port);
+        let (from, to) = (at(ends.places.0, ends.ports.0), at(ends.places.1, ends.ports.1));
+        let what = |word: &str| format!("flow `{}`: {word}", flow.name);
+        let listener = ends.places.1.within(&what("a socket that listens"), || {
+            let fd = accepting.open(&to)?;
+            socket::listen(&fd)?;
+            Ok(fd)
+        })?;
+        let caller = ends.places.0.within(&what("a socket that connects"), || opening.open(&from))?;
+        let (writer, answerer) = apps::writers(world, flow);
+        let reader = apps::reader(&flow.reader);
+        let (opener_reads, acceptor_reads) = if answers { (reader, Reader::Eager) } else { (Reader::Eager, reader) };
+        let line = Line::new(caller, false, opens.send_buffer, opening.window());
+        let sender = if answers { accepts } else { opens };
+        Ok(Self {
+            name: flow.name.clone(),
+            start: ends.start,
+            to,
+            answers,
+            listener: Some(listener),
+            opener: End::new(line, writer, opener_reads),
+            acceptor: None,
+            waiting: Some((
+                Line0 { send_buffer: accepts.send_buffer, window: accepting.window() },
+                answerer,
+                acceptor_reads,
+            )),
+            spec: Box::new(flow.clone()),
+            established: None,
+            finished: None,
+            samples: Samples::new(ends.start, sender.send_buffer.is_some()),
+            fault: None,
+        })
+    }
+
+    /// The socket that listens, until a connection has come.
+    pub(super) fn listener(&self) -> Option<BorrowedFd<'_>> {
+        self.listener.as_ref().map(OwnedFd::as_fd)
+    }
+
+    /// The socket that connects.
+    pub(super) fn caller(&self) -> BorrowedFd<'_> {
+        self.opener.line.fd()
+    }
+
+    /// The end of that side, if it is there.
+    pub(super) fn end(&mut self, side: Side) -> Option<&mut End> {
+        match side {
+            Side::Opener => Some(&mut self.opener),
+            Side::Acceptor => self.acceptor.as_mut(),
+        }
+    }
+
+    /// The end where the data comes from.
+    fn sender(&self) -> Option<&End> {
+        if self.answers { self.acceptor.as_ref() } else { Some(&self.opener) }
+    }
+
+    /// Its time has come.
+    pub(super) fn connect(&mut self, now: Instant) {
+        if let Err(error) = socket::connect(self.opener.line.fd(), &self.to) {
+            self.fail(now, &error);
+        }
+    }
+
+    /// The listening socket has something; what to watch from now on.
+    pub(super) fn accept(&mut self, now: Instant) -> Option<BorrowedFd<'_>> {
+        match socket::accept(self.listener.as_ref()?) {
+            Ok(Some(fd)) => {
+                let (line, writer, reader) = self.waiting.take()?;
+                let line = Line::new(fd, true, line.send_buffer, line.window);
+                self.listener = None;
+                self.opened(now, Side::Acceptor, line.fd());
+                let end = self.acceptor.insert(End::new(line, writer, reader));
+                Some(end.line.fd())
+            }
+            Ok(None) => None,
+            Err(error) => {
+                self.fail(now, &error);
+                None
+            }
+        }
+    }
+
+    /// The handshake is over at one end.
+    fn opened(&mut self, now: Instant, side: Side, fd: BorrowedFd<'_>) {
+        let sends = self.answers == (side == Side::Acceptor);
+        if sends {
+            self.established.get_or_insert(now);
+            self.samples.opening(now);
+        }
+        let config = if side == Side::Acceptor { ends_of(&self.spec)[1].2 } else { ends_of(&self.spec)[0].2 };
+        // a connection that is gone again has no use for it
+        let _ = set_rto_min(fd, config);
+    }
+
+    /// Something happened at `side`.
+    pub(super) fn ready(&mut self, now: Instant, side: Side, (writable, hung_up, failed): (bool, bool, bool)) {
+        let Some(end) = self.end(side) else { return };
+        if failed || hung_up {
+            end.line.look(hung_up);
+        }
+        if let Some(error) = end.line.fault.take() {
+            self.fail(now, &error);
+            // keep it, so that its applications rest
+            if let Some(end) = self.end(side) {
+                end.line.fault = Some(error);
+            }
+            return;
+        }
+        if side == Side::Opener && writable && !self.opener.line.connected && now >= self.start {
+            self.opener.line.connected = true;
+            if let Ok(fd) = self.opener.line.fd().try_clone_to_owned() {
+                self.opened(now, Side::Opener, fd.as_fd());
+            }
+        }
+    }
+
+    /// Lets the applications of one end act; when they want to be called again.
+    pub(super) fn run(&mut self, cx: &mut Cx<'_>, side: Side) -> Instant {
+        let Some(end) = self.end(side) else { return Instant::NEVER };
+        let again = end.run(cx);
+        if let Some(error) = end.line.fault.take() {
+            self.fail(cx.now, &error);
+            if let Some(end) = self.end(side) {
+                end.line.fault = Some(error);
+            }
+        }
+        if self.finished.is_none() {
+            self.finished = self.finished_by(cx.now);
+        }
+        again
+    }
+
+    fn finished_by(&self, now: Instant) -> Option<Instant> {
+        match &self.opener.writer {
+            Writer::Ask(asker) => asker.finished_at(),
+            _ if self.answers => None,
+            _ => self.opener.is_done().then_some(now),
+        }
+    }
+
+    fn fail(&mut self, now: Instant, error: &io::Error) {
+        self.fault.get_or_insert_with(|| (now, format!("flow {}: {error}", self.name)));
+    }
+
+    /// Looks at the kernel's figures.
+    pub(super) fn look(&mut self, now: Instant) {
+        if now < self.start || self.finished.is_some() {
+            return;
+        }
+        if self.established.is_none() {
+            self.samples.opening(now);
+            return;
+        }
+        if let Some(info) = self.sender().and_then(|end| tcp::info(end.line.fd()).ok()) {
+            self.samples.look(now, &info);
+        }
+    }
+
+    /// The last look, at or before the end: counters of what finished between two looks.
+    pub(super) fn last_look(&mut self, now: Instant) {
+        let at = self.finished.unwrap_or(now);
+        if self.established.is_some()
+            && let Some(info) = self.sender().and_then(|end| tcp::info(end.line.fd()).ok())
+        {
+            self.samples.look(at, &info);
+        } else if now >= self.start {
+            self.samples.opening(now);
+        }
+    }
+
+    /// Bytes that its data's reader has read.
+    pub(super) fn delivered(&self) -> u64 {
+        let reader = if self.answers { Some(&self.opener) } else { self.acceptor.as_ref() };
+        reader.map_or(0, |end| end.line.consumed)
+    }
+
+    /// Payload acknowledged: TCP_INFO counts the SYN of the opening side and the FIN too.
+    pub(super) fn acknowledged(&self) -> u64 {
+        let Some(end) = self.sender() else { return 0 };
+        let syn = u64::from(!self.answers);
+        self.samples.last.bytes_acked.saturating_sub(syn).min(end.line.written())
+    }
+
+    /// The opening end's application, to look at what it measured.
+    pub(super) const fn application(&self) -> &Writer {
+        &self.opener.writer
+    }
+
+    /// What the scenario says about it.
+    pub(super) fn spec(&self) -> &FlowSpec {
+        &self.spec
+    }
+}

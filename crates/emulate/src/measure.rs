@@ -1,0 +1,235 @@
+//! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in real time, and the same report as of a simulated run.
+
+use crate::emulation::Hosts;
+use crate::flows::{self, Flows, Kernel, Place, Progress, needs};
+use crate::panel::Panel;
+use crate::report::{self, Recording};
+use crate::server::ServerError;
+use crate::session::{HOST_MAC, HostLayout, Layout, Session, Signals};
+use bentpipe_base::Instant;
+use bentpipe_live::control::FlowState;
+use bentpipe_live::{Door, LiveError, Running, Setup};
+use bentpipe_os::packet::VethPort;
+use bentpipe_os::{Clock, PacketPort};
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::{Record, Report};
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The experiment.
+    pub scenario: Scenario,
+    /// What it is called, for people and in the session's name.
+    pub title: String,
+    /// Name of the session.
+    pub name: Option<String>,
+    /// How much faster the scenario's timeline runs.
+    pub speed: f64,
+    /// Ask for real-time priority.
+    pub realtime: bool,
+    /// Where to record all inputs.
+    pub journal: Option<PathBuf>,
+    /// A folder for the page, tables and captures.
+    pub out: Option<PathBuf>,
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct Measured {
+    /// The report.
+    pub report: Report,
+    /// How it went; empty when a folder was asked for, which has it.
+    pub record: Record,
+    /// Files in the folder that was asked for.
+    pub files: Vec<PathBuf>,
+    /// What ended it before its time.
+    pub interrupted: Option<Signal>,
+}
+
+/// Why it could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The namespaces.
+    #[error(transparent)]
+    Session(#[from] crate::Error),
+    /// The flows.
+    #[error(transparent)]
+    Flows(#[from] flows::Error),
+    /// The links.
+    #[error("error: {0}")]
+    Live(#[from] LiveError),
+    /// The control socket.
+    #[error("error: {0}")]
+    Server(#[from] ServerError),
+    /// The folder of results.
+    #[error("error: {0}")]
+    Results(#[from] bentpipe_results::Error),
+}
+
+impl Error {
+    /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Session(error) => error.is_refusal(),
+            Self::Flows(error) => error.is_refusal(),
+            Self::Live(_) | Self::Server(_) | Self::Results(_) => false,
+        }
+    }
+}
+
+/// Runs it. The process must have one thread yet. `log` gets a line for each thing that was changed while it ran; `progress` is told the time.
+///
+/// # Errors
+/// What is missing, and how to mend it. Nothing is left behind.
+pub fn run(
+    plan: &Plan,
+    log: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(Instant),
+) -> Result<Measured, Error> {
+    let scenario = &plan.scenario;
+    // what the kernel cannot do is known before anything is made
+    let needs = needs(scenario, &Kernel::look()?)?;
+    let hosts = Hosts::of(scenario);
+    let signals = Signals::listen().map_err(|e| crate::Error::system("listening to signals", e))?;
+    let mut session = Session::open(&layout(plan, &hosts))?;
+    let mut panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
+    let flows = Flows::open(scenario, &needs, &places(scenario, &hosts, &session))?;
+    let clock = Clock::start();
+    let mut recording =
+        plan.out.as_ref().map(|dir| Recording::begin(dir, scenario, clock)).transpose()?;
+    let setup = Setup {
+        scenario: scenario.clone(),
+        speed: plan.speed,
+        doors: doors(&hosts, &session)?,
+        gate: None,
+        clock,
+        journal: plan.journal.clone(),
+        record: true,
+        realtime: plan.realtime,
+    };
+    let link = Running::start(setup, recording.as_mut().and_then(Recording::take_install))?;
+    let mut watch = Watch { signals, interrupted: None, states: States::default() };
+    let outcome = flows.run(clock, &mut |now| {
+        progress(now.now);
+        let watched = watch.look(now) && !link.has_ended();
+        for line in panel.serve(&link, &mut || watch.states.list()) {
+            log(&line);
+        }
+        watched
+    });
+    // whatever became of the flows, links and namespaces are taken down
+    let links = link.stop();
+    session.end();
+    let (flows, links) = (outcome?, links?);
+    let beside = report::Beside {
+        flows: report::Flows {
+            reports: flows.flows,
+            record: flows.record,
+            faults: flows.faults,
+            of_scenario: true,
+        },
+        differs: needs.differs,
+    };
+    let interrupted = watch.interrupted;
+    match recording {
+        Some(recording) => {
+            let (report, files) = recording.finish(&links, beside)?;
+            Ok(Measured { report, record: Record::default(), files, interrupted })
+        }
+        None => {
+            let (report, record) = report::assemble(scenario, &links, beside);
+            Ok(Measured { report, record, files: Vec::new(), interrupted })
+        }
+    }
+}
+
+fn layout(plan: &Plan, hosts: &Hosts) -> Layout {
+    let name = |node: &usize| plan.scenario.nodes[*node].name.clone();
+    Layout {
+        name: plan.name.clone(),
+        title: plan.title.clone(),
+        hosts: hosts.nodes.iter().map(|n| HostLayout { name: name(n), ..HostLayout::default() }).collect(),
+        near: hosts.near,
+        far: hosts.far,
+        uplink: false,
+    }
+}
+
+fn doors(hosts: &Hosts, session: &Session) -> Result<Vec<Door>, crate::Error> {
+    let mut doors = Vec::new();
+    for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
+        let port: Box<dyn PacketPort> = Box::new(VethPort::open(&host.port, HOST_MAC)?);
+        doors.push(Door { host: *node, port, addresses: host.addresses.clone() });
+    }
+    Ok(doors)
+}
+
+/// Where the scenario's nodes are; routers are nowhere.
+fn places<'a>(scenario: &Scenario, hosts: &Hosts, session: &'a Session) -> Vec<Option<Place<'a>>> {
+    let mut places = vec![None; scenario.nodes.len()];
+    for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
+        places[*node] = host.addresses.first().map(|address| Place {
+            network: host.network.as_fd(),
+            address: *address,
+            interface: &host.interface,
+        });
+    }
+    places
+}
+
+/// Looks after the rest of the world while the flows run.
+struct Watch {
+    signals: Signals,
+    interrupted: Option<Signal>,
+    states: States,
+}
+
+impl Watch {
+    /// False when the run is to end.
+    fn look(&mut self, progress: &Progress<'_>) -> bool {
+        self.states.look(progress);
+        let ends = |signal: &Signal| [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(signal);
+        if let Some(signal) = self.signals.take().into_iter().find(ends) {
+            self.interrupted = Some(signal);
+        }
+        self.interrupted.is_none()
+    }
+}
+
+/// How the flows are lately, for `bentpipe top`.
+#[derive(Default)]
+struct States {
+    since: Instant,
+    delivered: BTreeMap<String, u64>,
+    list: Vec<FlowState>,
+}
+
+impl States {
+    /// Once a second.
+    fn look(&mut self, progress: &Progress<'_>) {
+        let length = progress.now.since(self.since).as_secs_f64();
+        if length < 1.0 {
+            return;
+        }
+        self.since = progress.now;
+        self.list.clear();
+        for (name, info, delivered) in progress.flows() {
+            let before = self.delivered.insert(name.to_owned(), delivered).unwrap_or(0);
+            self.list.push(FlowState {
+                name: name.to_owned(),
+                rtt_ms: (!info.rtt.is_zero()).then(|| info.rtt.as_millis_f64()),
+                cwnd: u64::from(info.cwnd),
+                goodput_bps: delivered.saturating_sub(before) as f64 * 8.0 / length,
+                retransmits: u64::from(info.retransmits),
+            });
+        }
+    }
+
+    fn list(&self) -> Vec<FlowState> {
+        self.list.clone()
+    }
+}

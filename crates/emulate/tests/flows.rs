@@ -1,0 +1,219 @@
+//! A scenario's flows as sockets of the kernel, between two namespaces that the test makes and joins with a plain pair of interfaces: no link in between, so that
+//! what is seen is the sockets' doing.
+
+use bentpipe_base::{Duration, Instant};
+use bentpipe_emulate::flows::{Flows, Kernel, Needs, Outcome, Place, needs};
+use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
+use bentpipe_os::{Clock, namespace};
+use bentpipe_scenario::{Scenario, Source, load};
+use std::error::Error;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsFd as _, OwnedFd};
+
+/// Two hosts with a wire.
+struct Pair {
+    networks: [OwnedFd; 2],
+    addresses: [IpAddr; 2],
+}
+
+const INTERFACE: &str = "bent0";
+const MAC: [u8; 6] = [2, 0x62, 0x65, 0x6e, 0x74, 1];
+
+/// Makes the hosts; the test's thread ends in the second one. `None` without the permission to.
+fn pair(test: &str) -> Option<Pair> {
+    let make = || -> Result<Pair, Box<dyn Error>> {
+        let networks = [namespace::new_network()?, namespace::new_network()?];
+        let addresses = [1, 2].map(|i| IpAddr::from(Ipv4Addr::new(10, 55, 0, i)));
+        Netlink::open()?.add_veth(&VethPair {
+            name: INTERFACE,
+            mac: MAC,
+            peer: INTERFACE,
+            peer_mac: MAC,
+            peer_network: networks[0].as_fd(),
+            mtu: 1500,
+        })?;
+        for (network, address) in networks.iter().zip(addresses) {
+            namespace::in_network(network, || -> Result<(), bentpipe_os::netlink::Error> {
+                let mut netlink = Netlink::open()?;
+                netlink.set_up(INTERFACE)?;
+                netlink.add_address(INTERFACE, address)?;
+                let to = (IpAddr::from(Ipv4Addr::UNSPECIFIED), 0);
+                netlink.add_route(&Route { to, interface: INTERFACE, metrics: Metrics::default() })
+            })??;
+        }
+        Ok(Pair { networks, addresses })
+    };
+    make().map_err(|error| println!("SKIPPED {test}: {error}")).ok()
+}
+
+/// Two hosts `a` and `b`, with these keys of `[host]` and these flows.
+fn scenario(keys: &str, flows: &str) -> Scenario {
+    let stop = if flows.contains("transfer") { "stop = \"finished\"" } else { "" };
+    let text = format!(
+        "schema = 1\ntitle = \"t\"\nduration = \"3 s\"\n{stop}\n[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n[[links]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate = \"100 Mbit/s\"\ndelay = \"1 ms\"\nbuffer = \"100 packets\"\n[host]\n{keys}\n{flows}",
+    );
+    let source = Source::from_bytes("test", text.as_bytes()).unwrap();
+    load(&source, &[], None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn flow(more: &str) -> String {
+    format!("[[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n{more}\n")
+}
+
+fn run(pair: &Pair, scenario: &Scenario) -> (Needs, Outcome) {
+    let needs = needs(scenario, &Kernel::look().unwrap()).unwrap_or_else(|e| panic!("{e}"));
+    let place = |i: usize| Place {
+        network: pair.networks[i].as_fd(),
+        address: pair.addresses[i],
+        interface: INTERFACE,
+    };
+    let flows = Flows::open(scenario, &needs, &[Some(place(0)), Some(place(1))]);
+    let flows = flows.unwrap_or_else(|e| panic!("{e}"));
+    let outcome = flows.run(Clock::start(), &mut |_| true).unwrap();
+    assert_eq!(outcome.faults, [""; 0]);
+    (needs, outcome)
+}
+
+#[test]
+fn a_transfer_ends_with_the_acknowledgment_of_its_last_byte() {
+    let Some(pair) = pair("a_transfer_ends_with_the_acknowledgment_of_its_last_byte") else { return };
+    let (_, out) = run(&pair, &scenario("", &flow("app = { transfer = \"3 MB\" }\nstart = \"100 ms\"")));
+    let f = &out.flows[0];
+    assert_eq!((f.bytes_acked, f.retransmits, f.timeouts), (3_000_000, 0, 0));
+    assert!(f.established_s.unwrap() >= 0.1 && f.finished_s.unwrap() >= f.established_s.unwrap(), "{f:?}");
+    assert!(out.until < Instant::ZERO + Duration::from_secs(2), "it stops when all is done: {:?}", out.until);
+    // every byte that was acknowledged had been read, but for those between the two
+    assert!(f.goodput_bps * out.until.as_secs_f64() > 0.99 * 24e6, "{f:?}");
+    assert!(f.segments_sent >= 3_000_000 / 1460 && f.rtt_ms.p50.is_some(), "{f:?}");
+    let shares: f64 = f.limited_by.shares().iter().map(|(_, share)| share).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+}
+
+/// What the sender hears on the wire is what the scenario says, although the kernel lifts its limit when it has seen the first segments.
+#[test]
+fn a_window_is_what_is_asked_for() {
+    for (window, keys) in [
+        (128_000.0, "window = \"128 segments\"\nsegment = \"1000 B\"\ntimestamps = false\ntcp = \"newreno\""),
+        (64_000.0, "window = \"64 segments\"\nsegment = \"1000 B\"\ntimestamps = false\ntcp = \"cubic\""),
+        (65_535.0, "window = \"65535 B\"\nwindow_scale = false\ntimestamps = false\ntcp = \"newreno\""),
+    ] {
+        let Some(pair) = pair("a_window_is_what_is_asked_for") else { return };
+        let (_, out) = run(&pair, &scenario(keys, &flow("app = { rate = \"20 Mbit/s\" }")));
+        let windows = out.record.flows[0].column("receive_window_bytes").unwrap();
+        let late = &windows[windows.len() / 2..];
+        assert!(late.iter().all(|w| *w <= window), "{window}: {late:?}");
+        let full = late.iter().filter(|w| (**w - window).abs() < 1.0).count();
+        assert!(full * 10 > late.len() * 9, "{window}: {full} of {}: {late:?}", late.len());
+        assert!((out.flows[0].goodput_bps / 20e6 - 1.0).abs() < 0.05, "{:?}", out.flows[0].goodput_bps);
+    }
+}
+
+/// A reader that takes its time holds no more than the window, so the sender's window closes.
+#[test]
+fn a_slow_reader_closes_the_window() {
+    let Some(pair) = pair("a_slow_reader_closes_the_window") else { return };
+    let keys = "window = \"128 segments\"\nsegment = \"1000 B\"";
+    let (_, out) = run(&pair, &scenario(keys, &flow("reader = { rate = \"2 Mbit/s\" }")));
+    let f = &out.flows[0];
+    assert!((f.goodput_bps / 2e6 - 1.0).abs() < 0.05, "{}", f.goodput_bps);
+    assert!(f.limited_by.receiver_window > 0.8, "{:?}", f.limited_by);
+    // 0.75 MB were read in 3 s; what is acknowledged and not read is in the receive buffer
+    let unread = f.bytes_acked as f64 - f.goodput_bps * 3.0 / 8.0;
+    assert!((64e3..=256e3).contains(&unread), "{unread} of a window of 128000");
+}
+
+#[test]
+fn questions_typing_and_datagrams_run_as_in_the_simulator() {
+    let Some(pair) = pair("questions_typing_and_datagrams_run_as_in_the_simulator") else { return };
+    let apps = [
+        ("ask", "a", "b", "{ requests = { request = \"300 B\", response = \"20 kB\", think = \"50 ms\" } }"),
+        ("type", "a", "b", "{ telnet = { size = \"10 B\", gap = \"20 ms\" } }"),
+        ("voice", "b", "a", "{ udp = { size = \"200 B\", rate = \"64 kbit/s\" } }"),
+        ("noise", "b", "a", "{ udp = { size = \"200 B\", rate = \"64 kbit/s\", pattern = \"poisson\" } }"),
+    ];
+    let one = |(name, from, to, app): (&str, &str, &str, &str)| {
+        format!("[[flows]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\napp = {app}\n")
+    };
+    let scenario = scenario("", &apps.map(one).concat());
+    let (_, out) = run(&pair, &scenario);
+    let simulated = bentpipe_sim::run(&scenario);
+    let asked = out.flows[0].requests.as_ref().unwrap();
+    // 3 s of 50 ms each; the simulator has a round trip of 2 ms and more besides, and the same times to think
+    let simulated_asked = simulated.flows[0].requests.as_ref().unwrap().completed;
+    assert!((simulated_asked..simulated_asked + 20).contains(&asked.completed), "{asked:?} {simulated_asked}");
+    let (typed, simulated_typed) =
+        (out.flows[1].telnet.as_ref().unwrap(), simulated.flows[1].telnet.as_ref().unwrap());
+    assert!(typed.writes.abs_diff(simulated_typed.writes) <= 2, "{typed:?} {simulated_typed:?}");
+    assert!(typed.acknowledged + 5 >= typed.writes && typed.ack_ms.p50.is_some(), "{typed:?}");
+    for i in [2, 3] {
+        let (real, simulated) = (out.flows[i].udp.as_ref().unwrap(), simulated.flows[i].udp.as_ref().unwrap());
+        assert!(real.sent.abs_diff(simulated.sent) <= 1, "the same draws: {real:?} {simulated:?}");
+        assert_eq!((real.lost, real.duplicates, real.reordered), (0, 0, 0));
+        assert!(real.received + 1 >= real.sent && real.delay_ms.quantiles.p50.unwrap() < 5.0, "{real:?}");
+    }
+}
+
+/// A sender, and two that receive.
+const STAR: &str = r#"
+schema = 1
+title = "t"
+duration = "1 s"
+hosts = [{ name = "s" }, { name = "a" }, { name = "b" }]
+routers = [{ name = "r" }]
+links = [
+    { name = "1", from = "s", to = "r", rate = "1 Mbit/s", delay = "1 ms", buffer = "9 packets" },
+    { name = "2", from = "r", to = "a", rate = "1 Mbit/s", delay = "1 ms", buffer = "9 packets" },
+    { name = "3", from = "r", to = "b", rate = "1 Mbit/s", delay = "1 ms", buffer = "9 packets" },
+]
+flows = [
+    { name = "old", from = "s", to = "a", tcp = "newreno", timestamps = false },
+    { name = "new", from = "s", to = "b", tcp = "cubic" },
+]
+"#;
+
+/// Two flows of a host that need SACK switched differently find each its own way: an option is only used when both ends offer it.
+#[test]
+fn options_are_switched_off_at_the_end_that_can_do_without() {
+    let load = |text: &str| load(&Source::from_bytes("t", text.as_bytes()).unwrap(), &[], None).unwrap();
+    let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };
+    let found = needs(&load(STAR), &kernel).unwrap();
+    let value = |host: usize, path: &str| {
+        let host = found.hosts.iter().find(|h| h.host == host).unwrap();
+        host.settings.iter().find(|(p, _)| *p == path).unwrap().1.clone()
+    };
+    for (path, values) in [
+        ("net/ipv4/tcp_sack", ["1", "0", "1"]),
+        ("net/ipv4/tcp_timestamps", ["1", "0", "1"]),
+        ("net/ipv4/tcp_window_scaling", ["1", "1", "1"]),
+    ] {
+        assert_eq!([0, 1, 2].map(|host| value(host, path)), values, "{path}");
+    }
+    assert_eq!(found.congestion, ["reno", "cubic"]);
+    // between the same two hosts there is no such way
+    let error = needs(&load(&STAR.replace("to = \"b\", tcp", "to = \"a\", tcp")), &kernel).unwrap_err();
+    assert!(error.to_string().starts_with("error: flows `new` and `old` differ in SACK, and host `s`"), "{error}");
+    assert!(error.is_refusal());
+}
+
+#[test]
+fn what_the_kernel_cannot_do_is_said_once() {
+    let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };
+    let found = |keys: &str| needs(&scenario(keys, &flow("")), &kernel);
+    assert_eq!(found("").unwrap().differs, ["the kernel validates its window as RFC 2861 says, not RFC 7661"]);
+    let old = "tcp = \"sack\"\nssthresh = \"window\"\nwindow = \"64 segments\"\ninitial_rto = \"3 s\"\nvalidation = \"keep\"\njitter = \"1 ms\"";
+    assert_eq!(
+        found(old).unwrap().differs,
+        [
+            "with SACK the kernel finds losses by time too (RACK, RFC 8985)",
+            "the kernel reduces its window by PRR (RFC 9937)",
+            "slow start has no first threshold in the kernel, here 93440 B",
+            "before the first round trip the kernel waits 1 s, here 3 s",
+            "the kernel has no random delay at the sender",
+        ]
+    );
+    let error = found("tcp = \"vegas\"").unwrap_err().to_string();
+    let start = "error: flow `f` asks for vegas, which this kernel does not have (it has reno, cubic)";
+    assert!(error.starts_with(start), "{error}");
+    let error = found("segment = \"1461 B\"").unwrap_err().to_string();
+    assert!(error.contains("segments of 1461 B; the kernel takes 88 B to 1460 B here"), "{error}");
+}
