@@ -17,7 +17,8 @@ pub struct Addresses {
 impl Addresses {
     /// Hosts with their addresses; what is for nobody goes to `gate`. Hosts are given by their places among the scenario's nodes.
     pub fn new(hosts: impl IntoIterator<Item = (usize, IpAddr)>, gate: Option<usize>) -> Self {
-        let known: BTreeMap<IpAddr, usize> = hosts.into_iter().map(|(host, address)| (address, host)).collect();
+        let known: BTreeMap<IpAddr, usize> =
+            hosts.into_iter().map(|(host, address)| (address, host)).collect();
         let mut places: Vec<usize> = known.values().copied().collect();
         places.sort_unstable();
         places.dedup();

@@ -139,7 +139,13 @@ impl Journal {
     }
 
     /// A super-packet came to `host` at `at`.
-    pub(crate) fn packet(&mut self, at: Instant, host: usize, vnet: &VnetHeader, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn packet(
+        &mut self,
+        at: Instant,
+        host: usize,
+        vnet: &VnetHeader,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         let host = u32::try_from(host).unwrap_or(u32::MAX);
         self.begin(PACKET, at, 4 + size_of::<VnetHeader>() + bytes.len())?;
         self.file.write_all(&host.to_le_bytes())?;
@@ -198,8 +204,9 @@ impl Reader {
         let mut file = BufReader::new(File::open(path).map_err(io)?);
         let mut line = Vec::new();
         (&mut file).take(LONGEST as u64).read_until(b'\n', &mut line).map_err(io)?;
-        let preamble: Preamble = serde_json::from_slice(&line)
-            .map_err(|_| damaged("not a journal: its first line is not what `--journal` writes".to_owned()))?;
+        let preamble: Preamble = serde_json::from_slice(&line).map_err(|_| {
+            damaged("not a journal: its first line is not what `--journal` writes".to_owned())
+        })?;
         if preamble.journal != FORMAT {
             let what = format!("journal format {}, this version reads {FORMAT}", preamble.journal);
             return Err(damaged(what));
@@ -244,7 +251,9 @@ impl Reader {
                 let host = u32::from_le_bytes(*host) as usize;
                 Ok(Entry::Packet { host, vnet, bytes: rest.to_vec() })
             }
-            CHANGE => String::from_utf8(bytes).map(Entry::Change).map_err(|_| self.damaged("a change is not text")),
+            CHANGE => {
+                String::from_utf8(bytes).map(Entry::Change).map_err(|_| self.damaged("a change is not text"))
+            }
             END => <[u8; 32]>::try_from(bytes)
                 .map(|digest| Entry::End(digest.into()))
                 .map_err(|_| self.damaged("the digest has the wrong length")),

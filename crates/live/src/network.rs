@@ -174,7 +174,6 @@ impl Net {
 /// True when no link does anything to a packet that depends on its being a wire packet.
 fn passes_whole(scenario: &Scenario) -> bool {
     let mut directions = scenario.links.iter().flat_map(|l| [&l.forward, &l.backward]);
-    directions.all(|d| {
-        d.dynamics.is_none() && d.loss.is_zero() && d.ber.is_zero() && d.rate.bps() >= UNLIMITED_BPS
-    })
+    directions
+        .all(|d| d.dynamics.is_none() && d.loss.is_zero() && d.ber.is_zero() && d.rate.bps() >= UNLIMITED_BPS)
 }

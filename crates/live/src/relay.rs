@@ -4,10 +4,10 @@
 //! has arrived, and sleep until the next thing is due or a packet comes. Events are handled at their scheduled times, so a late turn delays packets but
 //! never changes the rate; how late each packet left is measured.
 
+use crate::buffers::WHOLE;
 use crate::journal::Journal;
 use crate::lateness::{Lateness, Timing};
 use crate::network::{Arrival, Net};
-use crate::buffers::WHOLE;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::wait::{Ready, wait};
 use bentpipe_os::{Clock, PacketPort, PortDrops};
@@ -42,7 +42,6 @@ pub struct Core {
     /// Record of the inputs.
     pub journal: Option<Journal>,
     ends: Vec<End>,
-    refused: u64,
 }
 
 #[derive(Debug)]
@@ -69,7 +68,7 @@ impl Relay {
     /// A relay between `ports`, given with the places of their hosts among the scenario's nodes. Something readable at `wake` ends a sleep.
     pub fn new(net: Net, clock: Clock, ports: Vec<(usize, Box<dyn PacketPort>)>, wake: Arc<OwnedFd>) -> Self {
         let ends = ports.into_iter().map(|(host, port)| End { host, port }).collect();
-        let core = Core { net, lateness: Lateness::default(), clock, journal: None, ends, refused: 0 };
+        let core = Core { net, lateness: Lateness::default(), clock, journal: None, ends };
         Self { core, attendants: Vec::new(), wake }
     }
 
@@ -132,7 +131,7 @@ impl Core {
     /// # Errors
     /// When a port is gone.
     pub fn timing(&mut self) -> io::Result<Timing> {
-        let mut sum = PortDrops { send: self.refused, not_ip: self.net.not_ip(), ..PortDrops::default() };
+        let mut sum = PortDrops { not_ip: self.net.not_ip(), ..PortDrops::default() };
         for end in &mut self.ends {
             let drops = end.port.drops()?;
             sum.receive += drops.receive;
@@ -189,8 +188,8 @@ impl Core {
         let mut header = [0; HEADER_SPACE];
         let part = cut.piece(bytes, first..first + pieces, &mut header);
         let payload = bytes.get(part.payload).unwrap_or_default();
-        let taken = end.port.send(&part.vnet, &[IoSlice::new(&header[..part.header_len]), IoSlice::new(payload)])?;
-        self.refused += if taken { 0 } else { pieces as u64 };
+        // what the kernel does not take is counted by the port
+        end.port.send(&part.vnet, &[IoSlice::new(&header[..part.header_len]), IoSlice::new(payload)])?;
         Ok(())
     }
 

@@ -49,7 +49,10 @@ pub struct Door {
 
 impl core::fmt::Debug for Door {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Door").field("host", &self.host).field("addresses", &self.addresses).finish_non_exhaustive()
+        f.debug_struct("Door")
+            .field("host", &self.host)
+            .field("addresses", &self.addresses)
+            .finish_non_exhaustive()
     }
 }
 
@@ -108,7 +111,8 @@ impl Running {
     /// # Errors
     /// When it could not start, or the journal cannot be written.
     pub fn start(setup: Setup, install: Option<Install>) -> Result<Self, LiveError> {
-        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?);
+        let wake =
+            Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?);
         let (commands, receiver) = channel();
         let (ready, is_ready) = sync_channel(1);
         let ours = Arc::clone(&wake);
@@ -157,7 +161,8 @@ fn relay(
     ready: &SyncSender<()>,
 ) -> Result<Outcome, LiveError> {
     set_timer_slack()?;
-    let priority = if setup.realtime { realtime::raise().to_string() } else { "ordinary priority, as asked".to_owned() };
+    let priority =
+        if setup.realtime { realtime::raise().to_string() } else { "ordinary priority, as asked".to_owned() };
     let Setup { mut scenario, speed, doors, gate, clock, journal, record, .. } = setup;
     let known: Vec<(usize, IpAddr)> =
         doors.iter().flat_map(|d| d.addresses.iter().map(|a| (d.host, *a))).collect();

@@ -217,12 +217,20 @@ fn lines_read_back_as_they_were_written() {
     }
     let (mut net, mut desk) = bench(TWO_HOSTS);
     let state = State { session: "a1".to_owned(), links: desk.links(&mut net), ..State::default() };
-    for reply in [Reply::State(Box::new(state)), Reply::refused("no"), Reply::Done(Done { at_ns: 1, changes: vec![] })] {
+    for reply in
+        [Reply::State(Box::new(state)), Reply::refused("no"), Reply::Done(Done { at_ns: 1, changes: vec![] })]
+    {
         let line = serde_json::to_string(&reply).unwrap();
         assert!(!line.contains('\n'));
         assert_eq!(serde_json::from_str::<Reply>(&line).unwrap(), reply);
     }
-    for wrong in [r#"{"request":"sing"}"#, r#"{"request":"set","on":{},"values":{"rate":1}}"#, "[]", "5", r#"{"request":"reset","on":{"way":"up"}}"#] {
+    for wrong in [
+        r#"{"request":"sing"}"#,
+        r#"{"request":"set","on":{},"values":{"rate":1}}"#,
+        "[]",
+        "5",
+        r#"{"request":"reset","on":{"way":"up"}}"#,
+    ] {
         assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
     }
 }

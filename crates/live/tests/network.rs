@@ -27,10 +27,19 @@ fn net(link: &str) -> Net {
 /// A super-packet with `payload` bytes of TCP from 10.55.0.1 to 10.55.0.2, to be cut at the MSS.
 fn super_packet(seq: u32, payload: usize) -> (Vec<u8>, VnetHeader) {
     let bytes: Vec<u8> = (0..payload).map(|i| (seq as usize + i) as u8).collect();
-    let tcp = TcpHeader { seq: Seq(seq), flags: Flags::ACK.with(Flags::PSH), window: 1000, ..TcpHeader::default() };
+    let tcp =
+        TcpHeader { seq: Seq(seq), flags: Flags::ACK.with(Flags::PSH), window: 1000, ..TcpHeader::default() };
     let ends = Ends::V4 { src: [10, 55, 0, 1].into(), dst: [10, 55, 0, 2].into() };
-    let segment =
-        Segment { ends, sport: 1, dport: 2, hops: 64, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, tcp, payload: &bytes };
+    let segment = Segment {
+        ends,
+        sport: 1,
+        dport: 2,
+        hops: 64,
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        tcp,
+        payload: &bytes,
+    };
     let mut packet = Vec::new();
     emit(&segment, &mut packet).unwrap();
     let cut = payload > MSS;
@@ -61,7 +70,11 @@ fn arrivals(net: &mut Net) -> Vec<(u64, Vec<(u32, usize)>)> {
             let buffers = net.buffers.borrow();
             let (cut, bytes) = buffers.get(arrival.first.slot).unwrap();
             let first = usize::from(arrival.first.piece);
-            let range = if arrival.first.piece == u16::MAX { 0..cut.pieces() } else { first..first + usize::from(arrival.pieces) };
+            let range = if arrival.first.piece == u16::MAX {
+                0..cut.pieces()
+            } else {
+                first..first + usize::from(arrival.pieces)
+            };
             for i in range {
                 let mut header = [0; HEADER_SPACE];
                 let piece = cut.piece(bytes, i..i + 1, &mut header);
@@ -124,7 +137,7 @@ fn late_turns_change_nothing_about_when_packets_are_due() {
                 net.done(&arrival);
             }
         };
-        for i in 0..400 {
+        for i in 0..400_u64 {
             let at = i * 1_700_000;
             for early in ((i.saturating_sub(1) * 1_700_000)..at).step_by(turn as usize) {
                 net.advance(Instant(early));

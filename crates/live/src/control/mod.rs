@@ -10,6 +10,4 @@ mod words;
 
 pub use act::repeat;
 pub use desk::{Commands, Desk};
-pub use messages::{
-    Changed, Command, Done, FlowState, LinkState, On, Reply, Request, State, Values, Way,
-};
+pub use messages::{Changed, Command, Done, FlowState, LinkState, On, Reply, Request, State, Values, Way};
