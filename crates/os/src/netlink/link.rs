@@ -12,7 +12,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 /// A hardware address.
 pub type Mac = [u8; 6];
 
-/// Two interfaces that are the ends of one wire. Both come up at once and without ARP: whatever is sent to one's own hardware address goes across.
+/// Two interfaces that are the ends of one wire, without ARP: whatever is sent to one's own hardware address goes across. They are made down, since
+/// an end cannot come up before the other is there.
 #[derive(Clone, Copy, Debug)]
 pub struct VethPair<'a> {
     /// The end that stays here.
@@ -142,7 +143,7 @@ impl Netlink {
 /// One end of a pair.
 fn end(name: &str, mac: Mac, mtu: u32) -> LinkMessage {
     let mut message = named(name);
-    message.header.flags = LinkFlags::Up | LinkFlags::Noarp;
+    message.header.flags = LinkFlags::Noarp;
     message.header.change_mask = message.header.flags;
     message.attributes.extend([LinkAttribute::Address(mac.to_vec()), LinkAttribute::Mtu(mtu)]);
     message
