@@ -4,10 +4,8 @@
 //! Numbers are little-endian. The last record holds a digest of what came out: of every wire packet the time at which it was due, the host and
 //! its bytes. How packets were put together for the kernel, and how late they left, is not part of it.
 
-use crate::buffers::WHOLE;
-use crate::network::{Arrival, Net};
 use bentpipe_base::Instant;
-use bentpipe_wire::offload::{HEADER_SPACE, VnetHeader};
+use bentpipe_wire::offload::VnetHeader;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -88,41 +86,10 @@ pub enum Entry {
     End(blake3::Hash),
 }
 
-/// A digest of what comes out of a network.
-#[derive(Clone, Debug, Default)]
-pub struct Digest(blake3::Hasher);
-
-impl Digest {
-    /// Adds the wire packets of `arrival`.
-    pub fn add(&mut self, arrival: &Arrival, net: &Net) {
-        let buffers = net.buffers.borrow();
-        let Some((cut, bytes)) = buffers.get(arrival.first.slot) else { return };
-        self.0.update(&arrival.due.0.0.to_le_bytes());
-        self.0.update(&(arrival.host as u64).to_le_bytes());
-        if arrival.first.piece == WHOLE {
-            self.0.update(bytes);
-            return;
-        }
-        let mut header = [0; HEADER_SPACE];
-        let first = usize::from(arrival.first.piece);
-        for piece in first..first + usize::from(arrival.pieces) {
-            let part = cut.piece(bytes, piece..piece + 1, &mut header);
-            self.0.update(&header[..part.header_len]);
-            self.0.update(bytes.get(part.payload).unwrap_or_default());
-        }
-    }
-
-    /// The digest so far.
-    pub fn finish(&self) -> blake3::Hash {
-        self.0.finalize()
-    }
-}
-
 /// A journal being written.
 #[derive(Debug)]
 pub struct Journal {
     file: BufWriter<File>,
-    digest: Digest,
 }
 
 impl Journal {
@@ -135,7 +102,7 @@ impl Journal {
         let mut file = BufWriter::with_capacity(1 << 20, File::create_new(path).map_err(io)?);
         let line = serde_json::to_string(preamble).map_err(|e| io(e.into()))?;
         file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(io)?;
-        Ok(Self { file, digest: Digest::default() })
+        Ok(Self { file })
     }
 
     /// A super-packet came to `host` at `at`.
@@ -162,14 +129,8 @@ impl Journal {
         self.file.write_all(json.as_bytes())
     }
 
-    /// This came out.
-    pub(crate) fn arrived(&mut self, arrival: &Arrival, net: &Net) {
-        self.digest.add(arrival, net);
-    }
-
     /// Ends the journal.
-    pub(crate) fn finish(mut self, now: Instant) -> io::Result<()> {
-        let digest = self.digest.finish();
+    pub(crate) fn finish(mut self, now: Instant, digest: blake3::Hash) -> io::Result<()> {
         self.begin(END, now, digest.as_bytes().len())?;
         self.file.write_all(digest.as_bytes())?;
         self.file.flush()

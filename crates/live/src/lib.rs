@@ -3,6 +3,7 @@
 pub mod addresses;
 pub mod buffers;
 pub mod control;
+pub mod digest;
 pub mod endpoint;
 pub mod journal;
 pub mod lateness;

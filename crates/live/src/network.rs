@@ -5,6 +5,7 @@
 
 use crate::addresses::Addresses;
 use crate::buffers::{Buffers, Handle, WHOLE};
+use crate::digest::Digest;
 use bentpipe_base::{Addr, Instant, NodeId, Pkt, Size};
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::build::{Network, build_open};
@@ -43,6 +44,8 @@ pub struct Net {
     next: Option<(Instant, NodeId, Pkt)>,
     /// Packets that were not IP.
     not_ip: u64,
+    /// Of what came out, when somebody wants it.
+    digest: Option<Digest>,
 }
 
 impl Net {
@@ -67,7 +70,18 @@ impl Net {
             hosts,
             next: None,
             not_ip: 0,
+            digest: None,
         }
+    }
+
+    /// Keeps a digest of what comes out from now on.
+    pub fn keep_digest(&mut self) {
+        self.digest = Some(Digest::default());
+    }
+
+    /// The digest so far; that of nothing when none is kept.
+    pub fn digest(&self) -> blake3::Hash {
+        self.digest.as_ref().map_or_else(|| Digest::default().finish(), Digest::finish)
     }
 
     /// Super-packets are cut into wire packets from now on, since a link may have come to act on them.
@@ -138,6 +152,7 @@ impl Net {
         let (due, id, packet) = self.next.take().or_else(|| self.network.sim.take_arrived())?;
         let host = self.hosts.get(id.0 as usize).copied().flatten()?;
         let first = Handle::unpack(packet.handle().unwrap_or(u64::MAX));
+        self.note(due, host, first);
         self.blanks.push(packet);
         let mut arrival = Arrival { due: (due, due), host, first, pieces: 1 };
         let mut last = first;
@@ -147,12 +162,19 @@ impl Net {
                 self.next = Some((due, next_id, packet));
                 break;
             }
+            self.note(due, host, handle);
             self.blanks.push(packet);
             arrival.due.1 = due;
             arrival.pieces += 1;
             last = handle;
         }
         Some(arrival)
+    }
+
+    fn note(&mut self, due: Instant, host: usize, handle: Handle) {
+        if let Some(digest) = &mut self.digest {
+            digest.add(due, host, handle, &self.buffers.borrow());
+        }
     }
 
     /// The bytes of `arrival` were sent.

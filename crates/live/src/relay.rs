@@ -75,6 +75,9 @@ impl Relay {
     /// Records all inputs from now on.
     #[must_use]
     pub fn with_journal(mut self, journal: Option<Journal>) -> Self {
+        if journal.is_some() {
+            self.core.net.keep_digest();
+        }
         self.core.journal = journal;
         self
     }
@@ -166,9 +169,6 @@ impl Core {
     /// Sends what has arrived.
     fn deliver(&mut self) -> io::Result<()> {
         while let Some(arrival) = self.net.take_arrival() {
-            if let Some(journal) = &mut self.journal {
-                journal.arrived(&arrival, &self.net);
-            }
             self.send(&arrival)?;
             self.lateness.record(arrival.due.0, self.clock.now(), u32::from(arrival.pieces));
             self.net.done(&arrival);
@@ -196,7 +196,7 @@ impl Core {
     fn end(mut self) -> io::Result<Self> {
         let now = self.net.now();
         if let Some(journal) = self.journal.take() {
-            journal.finish(now)?;
+            journal.finish(now, self.net.digest())?;
         }
         Ok(self)
     }

@@ -1,7 +1,7 @@
 //! Runs a journal again: the same inputs at the same times into the same network, under simulated time.
 
 use crate::addresses::Addresses;
-use crate::journal::{Digest, Entry, JournalError, Preamble, Reader};
+use crate::journal::{Entry, JournalError, Preamble, Reader};
 use crate::network::Net;
 use bentpipe_base::Instant;
 use bentpipe_scenario::{Source, load};
@@ -62,7 +62,8 @@ pub enum ReplayError {
 /// When the journal is damaged or of another version.
 pub fn replay(path: &Path) -> Result<Replayed, ReplayError> {
     let (mut reader, preamble) = Reader::open(path)?;
-    let mut run = Run { net: network(&preamble)?, digest: Digest::default(), delivered: 0 };
+    let mut run = Run { net: network(&preamble)?, delivered: 0 };
+    run.net.keep_digest();
     let (mut packets, mut changes, mut recorded, mut until) = (0, 0, None, Instant::ZERO);
     while let Some((at, entry)) = reader.next_entry()? {
         until = at;
@@ -87,7 +88,7 @@ pub fn replay(path: &Path) -> Result<Replayed, ReplayError> {
         run.net.advance(at);
         run.drain();
     }
-    Ok(Replayed { packets, changes, delivered: run.delivered, until, digest: run.digest.finish(), recorded })
+    Ok(Replayed { packets, changes, delivered: run.delivered, until, digest: run.net.digest(), recorded })
 }
 
 fn network(preamble: &Preamble) -> Result<Net, ReplayError> {
@@ -100,14 +101,12 @@ fn network(preamble: &Preamble) -> Result<Net, ReplayError> {
 
 struct Run {
     net: Net,
-    digest: Digest,
     delivered: u64,
 }
 
 impl Run {
     fn drain(&mut self) {
         while let Some(arrival) = self.net.take_arrival() {
-            self.digest.add(&arrival, &self.net);
             self.delivered += u64::from(arrival.pieces);
             self.net.done(&arrival);
         }

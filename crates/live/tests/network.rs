@@ -1,7 +1,6 @@
 //! The network between ports, fed by hand: no clock, no socket.
 
 use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
-use bentpipe_live::journal::Digest;
 use bentpipe_live::{Addresses, Net};
 use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_wire::offload::{HEADER_SPACE, VnetHeader};
@@ -12,8 +11,8 @@ const MSS: usize = 1460;
 fn scenario(link: &str) -> Scenario {
     let text = format!(
         "schema = 1\ntitle = \"t\"\nduration = \"100 s\"\n\
-         [[nodes]]\nname = \"far\"\n[[nodes]]\nname = \"near\"\n\
-         [[links]]\nname = \"link\"\nbetween = [\"far\", \"near\"]\n{link}\n\
+         [[hosts]]\nname = \"far\"\n[[hosts]]\nname = \"near\"\n\
+         [[links]]\nname = \"link\"\nfrom = \"far\"\nto = \"near\"\n{link}\n\
          [[flows]]\nname = \"f\"\nfrom = \"far\"\nto = \"near\"\n"
     );
     load(&Source::new("test", text.as_str()), &[], None).unwrap_or_else(|d| panic!("{d}"))
@@ -130,10 +129,9 @@ fn without_anything_to_do_a_super_packet_passes_whole() {
 fn late_turns_change_nothing_about_when_packets_are_due() {
     let run = |turn: u64| {
         let mut net = net("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"20 packets\"\nloss = 0.1");
-        let mut digest = Digest::default();
-        let mut drain = |net: &mut Net| {
+        net.keep_digest();
+        let drain = |net: &mut Net| {
             while let Some(arrival) = net.take_arrival() {
-                digest.add(&arrival, net);
                 net.done(&arrival);
             }
         };
@@ -147,7 +145,7 @@ fn late_turns_change_nothing_about_when_packets_are_due() {
         }
         net.advance(Instant(2_000_000_000));
         drain(&mut net);
-        digest.finish()
+        net.digest()
     };
     assert_eq!(run(100_000), run(1_700_000));
     assert_eq!(run(100_000), run(333_333));

@@ -1,0 +1,37 @@
+//! `bentpipe replay`: a live run again, under simulated time.
+
+use crate::Failure;
+use bentpipe_live::replay::{ReplayError, replay};
+use std::path::Path;
+
+/// Runs the journal at `path` again; the text, and whether the same came out.
+pub(crate) fn run(path: &Path, json: bool) -> Result<(String, bool), Failure> {
+    let replayed = replay(path).map_err(|error: ReplayError| Failure::Input(format!("error: {error}")))?;
+    let same = replayed.same();
+    if json {
+        let value = serde_json::json!({
+            "packets": replayed.packets,
+            "changes": replayed.changes,
+            "delivered": replayed.delivered,
+            "until_s": replayed.until.as_secs_f64(),
+            "digest": replayed.digest.to_hex().as_str(),
+            "recorded": replayed.recorded.map(|r| r.to_hex().to_string()),
+            "same": same,
+        });
+        return Ok((format!("{value:#}\n"), same != Some(false)));
+    }
+    let verdict = match same {
+        Some(true) => "the same came out, byte for byte",
+        Some(false) => "SOMETHING ELSE CAME OUT than in the run that was recorded",
+        None => "the journal ends before its run did: there is nothing to compare with",
+    };
+    let text = format!(
+        "{} super-packets in, {} changes, {} packets out, {:.3} s\n{verdict}\ndigest {}\n",
+        replayed.packets,
+        replayed.changes,
+        replayed.delivered,
+        replayed.until.as_secs_f64(),
+        replayed.digest
+    );
+    Ok((text, same != Some(false)))
+}
