@@ -202,6 +202,7 @@ link = "bottleneck"
 outage = "60 s"
 
 [[flows]]
+name = "data"
 from = "src1"
 to = "dst1"
 start = "30 s"

@@ -19,6 +19,7 @@ forward = { rate = "10 Mbit/s", delay = "275 ms", buffer = "100 packets" }
 backward = { rate = "2 Mbit/s", delay = "275 ms", buffer = "64 kB", loss = 0.01 }
 
 [[flows]]
+name = "data"
 from = "far"
 to = "near"
 app = "bulk"
@@ -37,6 +38,7 @@ buffer = "50 packets"
 access = { rate = "100 Mbit/s", delay = "1 ms", buffer = "500 packets" }
 
 [[flows]]
+name = "data"
 from = "src1"
 to = "dst1"
 app = "bulk"
@@ -167,7 +169,7 @@ fn without_a_bottleneck_one_of_several_links_must_be_named() {
         routers = [{ name = \"r\" }]\n\
         [[links]]\nname = \"one\"\nfrom = \"a\"\nto = \"r\"\nprofile = \"geo-10m\"\n\
         [[links]]\nname = \"two\"\nfrom = \"r\"\nto = \"b\"\nprofile = \"terrestrial\"\n\
-        [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\n";
+        [[flows]]\nname = \"data\"\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\n";
     let (mut net, desk) = bench(star);
     let reset = Request::Reset { on: On::default() };
     let said = refusal(desk.change(&mut net, None, &reset));
