@@ -14,8 +14,7 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     let met = match args {
         [issue] if issue == "spine" => spine::check()?,
         [issue] if issue == "worlds" => worlds::check()?,
-        [issue] if issue == "emulate" => emulate::check(false)?,
-        [issue, long] if issue == "emulate" && long == "--long" => emulate::check(true)?,
+        [issue, words @ ..] if issue == "emulate" => emulate::check(words)?,
         _ => {
             return Err(
                 "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [--long]"

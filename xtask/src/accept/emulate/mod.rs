@@ -1,6 +1,7 @@
 //! The fourth issue: real programs over a live link.
 //!
 //! Everything is measured from outside, by programs that know nothing of us. Lines that take long are measured shorter without `--long`, and say so.
+//! `cargo xtask accept emulate truth users` does only these parts.
 
 mod agreement;
 mod lasting;
@@ -28,8 +29,17 @@ impl Place {
     }
 }
 
-/// Prints the whole list; true when every line was met.
-pub(super) fn check(long: bool) -> Result<bool, String> {
+/// Parts of the list, by what stands on the command line.
+const PARTS: [&str; 6] = ["truth", "speed", "agreement", "users", "lasting", "tests"];
+
+/// Prints the list, or the parts of it that `words` name; true when every line was met.
+pub(super) fn check(words: &[String]) -> Result<bool, String> {
+    if let Some(unknown) = words.iter().find(|w| *w != "--long" && !PARTS.contains(&w.as_str())) {
+        return Err(format!(
+            "accept emulate: {unknown}? There are --long and the parts {}",
+            PARTS.join(", ")
+        ));
+    }
     for (name, package) in [
         ("iperf3", "iperf3"),
         ("ping", "iputils-ping"),
@@ -39,25 +49,32 @@ pub(super) fn check(long: bool) -> Result<bool, String> {
     ] {
         program::find(&[name], package)?;
     }
+    let long = words.iter().any(|w| w == "--long");
+    let all = words.iter().all(|w| w == "--long");
     let place = Place { bentpipe: bench::build(&metadata::root())?, long };
     let mut list = List::new();
-    truth::check(&place, &mut list);
-    for item in bench::live::items()? {
-        list.line(2, &item);
+    for part in PARTS.into_iter().filter(|p| all || words.iter().any(|w| w == p)) {
+        match part {
+            "truth" => truth::check(&place, &mut list),
+            "speed" => bench::live::items()?.iter().for_each(|item| list.line(2, item)),
+            "agreement" => agreement::check(&place, &mut list),
+            "users" => users::check(&place, &mut list),
+            "lasting" => lasting::check(&place, &mut list),
+            _ => tests(&mut list)?,
+        }
     }
-    agreement::check(&place, &mut list);
-    users::check(&place, &mut list);
-    lasting::check(&place, &mut list);
+    Ok(list.met)
+}
+
+fn tests(list: &mut List) -> Result<(), String> {
     let run = Tests::run()?;
     let endpoint = run.count(|t| t.program.starts_with("endpoint"));
     list.line(7, &tests_item("the engine against the kernel's TCP, tests", endpoint, 4));
     let offload = run.count(|t| t.name.contains("checksum") || t.name.contains("offload"));
     list.line(1, &tests_item("checksums in all combinations, tests", offload, 4));
     list.line(8, &whole_run(&run));
-    for item in style()? {
-        list.line(8, &item);
-    }
-    Ok(list.met)
+    style()?.iter().for_each(|item| list.line(8, item));
+    Ok(())
 }
 
 /// An item from a measurement: a fault is a miss and says what went wrong.
