@@ -20,6 +20,8 @@ use std::sync::Arc;
 const BATCH: usize = 16;
 /// Waiting ends this long before a deadline, and the rest is spent looking at the clock.
 const SPIN: Duration = Duration::from_micros(30);
+/// Up to so many descriptors are waited for without asking for memory.
+const FEW: usize = 64;
 /// Longest sleep: a stop that was asked for without a wake-up is seen then.
 const LONGEST_WAIT: Duration = Duration::from_millis(200);
 /// Something that wants to be called on the data thread: commands, samples.
@@ -116,10 +118,19 @@ impl Relay {
         let core = &mut self.core;
         let deadline = core.net.next_at().map_or(latest, |at| at.min(latest));
         let wake = self.wake.as_fd();
-        let ports = core.ends.iter().map(|e| e.port.fd());
-        let fds: Vec<BorrowedFd<'_>> = ports.chain([wake]).collect();
-        let ready: Ready = wait(&fds, Some(deadline), &core.clock, SPIN)?;
-        if ready.has(fds.len() - 1) {
+        let mut few = [wake; FEW];
+        let many: Vec<BorrowedFd<'_>>;
+        let n = core.ends.len();
+        // the last is the wake-up
+        let fds = if n < FEW {
+            few.iter_mut().zip(&core.ends).for_each(|(fd, end)| *fd = end.port.fd());
+            &few[..=n]
+        } else {
+            many = core.ends.iter().map(|e| e.port.fd()).chain([wake]).collect();
+            &many
+        };
+        let ready: Ready = wait(fds, Some(deadline), &core.clock, SPIN)?;
+        if ready.has(n) {
             let mut count = [0; 8];
             // it is only there to wake us
             let _ = rustix::io::read(&self.wake, &mut count);
