@@ -121,10 +121,9 @@ impl Client {
     /// # Errors
     /// When the session has ended or does not answer.
     pub fn ask(&mut self, request: &Request) -> Result<Reply, ClientError> {
-        let line = self.exchange(request).map_err(|source| ClientError::Silent {
-            path: self.path.clone(),
-            source,
-        })?;
+        let line = self
+            .exchange(request)
+            .map_err(|source| ClientError::Silent { path: self.path.clone(), source })?;
         serde_json::from_slice(&line)
             .map_err(|error| ClientError::Foreign { path: self.path.clone(), what: error.to_string() })
     }

@@ -109,7 +109,9 @@ fn a_client_asks_again_and_again_and_the_file_goes_with_the_server() {
 fn what_is_no_request_is_said_to_be_none_and_the_next_is_answered() {
     let bench = Bench::new("garbage", 10);
     let mut stream = bench.raw();
-    for garbage in ["", "{", "[[[[", "{\"request\":\"fly\"}", "\u{0}\u{1}", "{\"request\":\"show\",\"x\":1}"] {
+    for garbage in
+        ["", "{", "[[[[", "{\"request\":\"fly\"}", "\u{0}\u{1}", "{\"request\":\"reset\",\"on\":{\"x\":1}}"]
+    {
         stream.write_all(format!("{garbage}\n").as_bytes()).unwrap();
         let line = answer(&stream);
         assert!(line.contains("this is no request"), "{garbage}: {line}");
@@ -188,7 +190,8 @@ fn a_socket_left_over_is_replaced_and_one_in_use_is_not() {
 
 #[test]
 fn the_session_that_is_meant() {
-    let entry = |id: &str| Entry { id: id.to_owned(), title: format!("link of {id}"), pid: 7, ..Entry::default() };
+    let entry =
+        |id: &str| Entry { id: id.to_owned(), title: format!("link of {id}"), pid: 7, ..Entry::default() };
     let two = || vec![entry("a1"), entry("b2")];
     let id = |chosen: Result<Entry, ClientError>| chosen.unwrap().id;
     assert_eq!(id(choose(vec![entry("a1")], None, None)), "a1");
