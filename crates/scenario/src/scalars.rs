@@ -6,7 +6,7 @@ use crate::quantity::{self, Dimension};
 use crate::types::{Buffer, Stop};
 use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_tcp::{Detection, JitterKind, Reduction, Scheme, Validation};
+use bentpipe_tcp::{Detection, JitterKind, Reduction, Scheme, Stack, Validation};
 
 /// The version of the file format that this crate reads.
 pub(crate) const SCHEMA: i128 = 1;
@@ -56,6 +56,7 @@ pub(crate) struct SchemeName(pub(crate) Scheme);
 
 words!(Stop { "duration" => Duration, "finished" => Finished, });
 words!(JitterKind { "opportunity" => Opportunity, "packet" => Packet, });
+words!(Stack { "rfc" => Rfc, "linux" => Linux, });
 words!(Validation { "keep" => Keep, "restart" => Restart, "validate" => Validate, });
 words!(Detection {
     "reno" => Reno,

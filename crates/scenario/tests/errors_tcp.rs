@@ -21,6 +21,21 @@ error: `tcp` cannot be "new-reno"
 }
 
 #[test]
+fn a_scheme_that_linux_has_not() {
+    refuses(
+        &edit(DUMBBELL, "\"newreno\"", "\"vegas\"\nstack = \"linux\""),
+        &[],
+        r#"
+error: a Linux host has no `vegas`
+  --> test.toml:26:7
+   |
+26 | tcp = "vegas"
+   |       ^^^^^^^ one of reno, newreno, sack, cubic
+"#,
+    );
+}
+
+#[test]
 fn a_scheme_that_is_a_number() {
     refuses(
         &edit(DUMBBELL, "\"newreno\"", "1"),

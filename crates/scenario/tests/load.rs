@@ -7,7 +7,8 @@ use bentpipe_scenario::{
     App, Buffer, NodeKind, ParamValue, Reader, Scenario, Source, Start, Stop, load, reference,
 };
 use bentpipe_tcp::{
-    Config, DelayedAck, Detection, Growth, Jitter, JitterKind, ReceiveBuffer, Reduction, Scheme,
+    Config, DelayedAck, Detection, Growth, Jitter, JitterKind, ReceiveBuffer, Reduction, RtoConfig, Scheme,
+    Stack,
 };
 use support::{DUMBBELL, GRAPH, edit, loads, sets};
 
@@ -96,6 +97,25 @@ fn without_options_a_host_has_the_defaults() {
     assert_eq!((flow.app, flow.reader, flow.start), (App::Bulk, Reader::Eager, Start::At(Instant::ZERO)));
 }
 
+/// A Linux host: its defaults, and what is written beside it; without SACK where the scheme makes no use of it.
+#[test]
+fn a_linux_host_has_the_defaults_of_linux() {
+    let with = |lines: &str| {
+        let text =
+            edit(GRAPH, "[[flows]]\nname", &format!("[host]\nstack = \"linux\"\n{lines}\n[[flows]]\nname"));
+        loads(&text, &[]).flows[0].sender.clone()
+    };
+    assert_eq!(with(""), Config::linux());
+    let host = with("min_rto = \"1 s\"\ntcp = \"newreno\"\ndelayed_ack = true");
+    let newreno = Scheme::named("newreno").unwrap().on(Stack::Linux);
+    assert_eq!((host.scheme, host.options.sack, host.stack), (newreno, false, Stack::Linux));
+    assert_eq!(host.rto, RtoConfig { min: Duration::from_secs(1), ..Config::linux().rto });
+    assert_eq!(host.delayed_ack, Config::linux().delayed_ack);
+    let scheme = with("tcp = { scheme = \"cubic\", recovery = { detection = \"sack\" } }").scheme;
+    assert_eq!(scheme.recovery.detection, Detection::Sack);
+    assert_eq!(scheme.recovery.reduction, Reduction::Prr);
+}
+
 /// Key and default of every row of a section of the reference page whose default is a literal.
 fn documented(section: &str) -> String {
     let page = reference();
@@ -114,7 +134,7 @@ fn documented(section: &str) -> String {
 fn the_documented_defaults_are_the_real_ones() {
     let plain = loads(GRAPH, &[]);
     for (section, rows, place) in [
-        ("`[host]`", 24, "[[flows]]\nname"),
+        ("`[host]`", 25, "[[flows]]\nname"),
         ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
         ("`channel`", 3, "rate = \"1 Gbit/s\""),

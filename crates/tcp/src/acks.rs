@@ -98,9 +98,10 @@ impl Connection {
         let marked = self.ecn_echo(cx, segment);
         if digest.delivered > 0 {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
-            let episode = if finding.ended { Episode::Ended } else { self.recovery.episode() };
+            let again = self.linux() && finding.loss.is_some();
+            let episode = if finding.ended && !again { Episode::Ended } else { self.recovery.episode() };
             let ack = Ack {
-                delivered: Size(digest.delivered),
+                delivered: Size(self.recovery.delivered(&digest)),
                 acked: Size(payload(una, digest.acked)),
                 newly_sacked: Size(digest.newly_sacked),
                 own_dsacks: 0,
@@ -172,7 +173,7 @@ impl Connection {
         }
         let rtt = self.rtt_of(now, segment, digest)?;
         let per_round = self.board.flight() / self.mss() / 2;
-        self.rtt.sample(now, rtt, per_round);
+        self.rtt.take(now, rtt, (self.board.una(), self.board.next()), per_round);
         self.stats.rtt.record(rtt);
         Some(rtt)
     }
@@ -198,8 +199,9 @@ impl Connection {
     }
 
     fn recover(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool) -> Finding {
-        let view =
-            AckView { now: cx.now, digest, duplicate, mss: u64::from(self.agreed.mss), rtt: &self.rtt };
+        let (now, mss) = (cx.now, u64::from(self.agreed.mss));
+        let window = if self.linux() { self.cwnd().0 } else { 0 };
+        let view = AckView { now, digest, duplicate, mss, rtt: &self.rtt, window };
         let finding = self.recovery.on_ack(&mut self.board, &view);
         if finding.undo {
             let path = self.path();
@@ -290,6 +292,8 @@ impl Connection {
             self.timers.stop(Timer::TailProbe);
         } else if finding.restart_timer || (digest.acked > 0 && !newreno) {
             self.restart_retransmit_timer(cx.now);
+        } else if self.head_is_younger(digest) {
+            self.restart_retransmit_timer(cx.now);
         }
         if digest.delivered > 0 {
             self.timers.stop(Timer::TailProbe);
@@ -311,16 +315,19 @@ impl Connection {
     /// RACK's reordering timer.
     pub(crate) fn on_reorder_timer(&mut self, cx: &mut Cx<'_>) {
         let digest = Digest::default();
+        let window = if self.linux() { self.cwnd().0 } else { 0 };
         let view = AckView {
             now: cx.now,
             digest: &digest,
             duplicate: false,
             mss: u64::from(self.agreed.mss),
             rtt: &self.rtt,
+            window,
         };
         let finding = self.recovery.on_reorder_timer(&mut self.board, &view);
         if let Some(loss) = &finding.loss {
             self.answer_loss(cx, loss, 0);
+            self.recovery.reduce_on_timer(&self.board, self.cwnd().0, self.mss());
             self.restart_retransmit_timer(cx.now);
         }
         if let Some(at) = self.recovery.reorder_deadline() {
@@ -350,8 +357,9 @@ impl Connection {
         self.tail_probe.cancel();
         self.timers.stop(Timer::TailProbe);
         self.timers.stop(Timer::Reorder);
-        let path = self.path();
-        let loss = self.recovery.on_timeout(&mut self.board, self.timeouts_in_a_row > 1);
+        let mut path = self.path();
+        let loss = self.recovery.on_timeout(&mut self.board, cx.now, self.timeouts_in_a_row > 1);
+        path.in_flight = Size(self.recovery.in_flight(&self.board));
         if self.state.synchronised() {
             self.tell_reduction();
             self.cc.on_loss(cx, &path, &loss);
@@ -386,8 +394,10 @@ impl Connection {
             Validation::Restart => {
                 let idle = cx.now.since(self.last_sent);
                 if self.rtt.has_sample() && idle > self.rtt.rto() && self.stats.segments_sent > 0 {
+                    let cwnd = self.cc.plan(&path).window.0;
                     let initial = Size(u64::from(self.config.initial_window) * self.mss());
-                    self.cc.on_restart(cx, &path, initial);
+                    let halved = self.halved_by_idling(cwnd, idle);
+                    self.cc.on_restart(cx, &path, initial.max(Size(halved)));
                 }
             }
             Validation::Validate => {

@@ -47,6 +47,8 @@ pub struct Digest {
     pub resent_acked: bool,
     /// A segment never retransmitted was acknowledged or SACKed.
     pub original_acked: bool,
+    /// Where the first of them ends.
+    pub original_least: Option<u64>,
     /// A DSACK was reported: `[left, right)` arrived twice.
     pub dsack: Option<(u64, u64)>,
 }
@@ -347,6 +349,7 @@ impl Digest {
     fn take(&mut self, seg: &Sent) {
         if seg.resends == 0 {
             self.original_acked = true;
+            self.original_least = Some(self.original_least.map_or(seg.end, |e| e.min(seg.end)));
             if self.rtt_from.is_none_or(|t| t <= seg.sent_at) {
                 self.rtt_from = Some(seg.sent_at);
             }

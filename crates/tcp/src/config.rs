@@ -6,6 +6,8 @@ use bentpipe_base::{Duration, Size};
 /// Configuration of one end of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
+    /// Whose habits hold where the RFCs leave a choice.
+    pub stack: Stack,
     /// Congestion control and loss recovery, by name and parameters.
     pub scheme: Scheme,
     /// The MSS option in bytes: the largest payload of a segment without TCP options. Timestamps take 12 bytes of
@@ -41,6 +43,17 @@ pub struct Config {
     pub time_wait: Duration,
     /// Give up after this many consecutive timeouts of one segment (RFC 9293, section 3.8.3).
     pub max_timeouts: u32,
+}
+
+/// Whose habits hold where the RFCs leave a choice, and where a stack departs from them. The values of a host (windows, timeouts, options) are
+/// options of their own: this decides what is done with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stack {
+    /// The RFCs that the modules name.
+    #[default]
+    Rfc,
+    /// Linux 6.x: see `docs/src/linux-profile.md`.
+    Linux,
 }
 
 /// Receive buffer policy.
@@ -143,6 +156,7 @@ impl Default for Config {
     /// A host of 2026: CUBIC, SACK, timestamps, window scaling, initial window 10, 64 KiB growing to 6 MiB.
     fn default() -> Self {
         Self {
+            stack: Stack::Rfc,
             scheme: Scheme::default(),
             mss: 1460,
             send_buffer: None,
@@ -161,6 +175,31 @@ impl Default for Config {
             time_wait: Duration::from_secs(60),
             max_timeouts: 15,
         }
+    }
+}
+
+impl Config {
+    /// A Linux host as it comes: [`Stack::Linux`] with the values of Linux 6.x. The largest window is what half of `tcp_rmem` (32 MiB) holds: the other half is overhead.
+    pub fn linux() -> Self {
+        let mut config = Self::default();
+        config.scheme = config.scheme.on(Stack::Linux);
+        Self {
+            stack: Stack::Linux,
+            receive_buffer: ReceiveBuffer::Auto { initial: Size(65_535), max: Size(16 << 20) },
+            rto: RtoConfig {
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+                ..RtoConfig::default()
+            },
+            validation: Validation::Restart,
+            ..config
+        }
+    }
+
+    /// The same host with its values, but with what `stack` does with them.
+    #[must_use]
+    pub fn on(&self, stack: Stack) -> Self {
+        Self { stack, scheme: self.scheme.on(stack), ..self.clone() }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::delivery::DeliveryRate;
 use crate::limits::{Limit, LimitClock};
 use crate::options::Agreed;
 use crate::pacer::Pacer;
+use crate::pieces_linux::Piece;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
 use crate::rtt::RttEstimator;
@@ -109,6 +110,8 @@ pub(crate) struct SendFlags {
     pub(crate) syn: bool,
     /// Sender jitter: an opportunity is open, or waited for.
     pub(crate) opportunity: Opportunity,
+    /// Linux: the piece that is leaving.
+    pub(crate) piece: Piece,
 }
 
 /// Sender jitter's state.
@@ -148,9 +151,9 @@ impl Connection {
             peer_window_max: 0,
             window_update: (0, 0),
             board: Scoreboard::default(),
-            recovery: Recovery::new(config.scheme.recovery, false, config.limited_transmit),
+            recovery: Recovery::new(&config, false, mss.0),
             cc: cc::build(&config, mss),
-            rtt: RttEstimator::new(config.rto),
+            rtt: RttEstimator::of(config.stack, config.rto),
             rate: DeliveryRate::default(),
             usage: Usage::default(),
             pacer: Pacer::default(),
@@ -300,7 +303,8 @@ impl Connection {
         let cwnd = self.cc.plan(&self.path()).window.0;
         let slow_start = self.cc.ssthresh().is_none_or(|s| cwnd < s.0);
         let used = self.usage.cwnd_limited(cwnd, slow_start);
-        let validated = self.config.validation != Validation::Validate || self.usage.validated(now, cwnd);
+        let validated =
+            self.linux() || self.config.validation != Validation::Validate || self.usage.validated(now, cwnd);
         match self.limits.current() {
             _ if used && validated => Limit::CongestionWindow,
             Limit::CongestionWindow => Limit::Application,

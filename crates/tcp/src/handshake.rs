@@ -95,8 +95,7 @@ impl Connection {
         self.agreed = Agreed::from_syn(&self.config, syn);
         let window = ReceiveWindow::new(self.config.receive_buffer, self.agreed.receive_scale);
         self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
-        let scheme = self.config.scheme;
-        self.recovery = Recovery::new(scheme.recovery, self.agreed.sack, self.config.limited_transmit);
+        self.recovery = Recovery::new(&self.config, self.agreed.sack, self.mss());
         self.cc = cc::build(&self.config, Size(u64::from(self.agreed.mss)));
         if let Some(ts) = syn.timestamps
             && self.agreed.timestamps
@@ -150,7 +149,7 @@ impl Connection {
         let mut digest = crate::board::Digest::default();
         self.board.acknowledge(1, cx.now, &mut self.rate, &mut digest);
         if let Some(rtt) = self.rtt_of(cx.now, segment, &digest) {
-            self.rtt.sample(cx.now, rtt, 1);
+            self.rtt.take(cx.now, rtt, (self.board.una(), self.board.next()), 1);
             self.stats.rtt.record(rtt);
         }
         self.rtt.reset_backoff();
@@ -163,8 +162,7 @@ impl Connection {
         }
         self.timeouts_in_a_row = 0;
         self.timers.stop(crate::timers::Timer::Retransmit);
-        self.recovery =
-            Recovery::new(self.config.scheme.recovery, self.agreed.sack, self.config.limited_transmit);
+        self.recovery = Recovery::new(&self.config, self.agreed.sack, self.mss());
         self.peer_edge = self.peer_edge.max(1);
         self.round.end = 1;
     }

@@ -11,20 +11,25 @@ pub mod delivery;
 mod handshake;
 mod input;
 pub mod limits;
+mod linux;
 pub mod options;
 mod output;
 pub mod pacer;
+mod pieces_linux;
 pub mod range_set;
 pub mod receiver;
 pub mod recovery;
 pub mod rtt;
+mod rtt_linux;
 pub mod scheme;
 pub mod state;
 pub mod timers;
 pub mod usage;
 pub mod window;
 
-pub use config::{Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Validation};
+pub use config::{
+    Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack, Validation,
+};
 pub use connection::Connection;
 pub use handshake::{Offer, reset_for};
 pub use limits::Limit;

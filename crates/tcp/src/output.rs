@@ -56,7 +56,7 @@ impl Connection {
             match self.choose(cx, &path, &plan) {
                 Choice::Resend(i) => return Some(self.resend(cx, i, &path, &plan)),
                 Choice::New { end, limited } => return Some(self.send_new(cx, end, limited, &path, &plan)),
-                Choice::Hold(limit) => self.hold(cx.now, limit, path.in_flight.0),
+                Choice::Hold(limit) => self.hold(cx.now, limit, &path, &plan),
             }
         }
         self.transmit_ack(cx)
@@ -133,6 +133,10 @@ impl Connection {
         if len < mss && last && !self.closing && self.config.nagle && self.board.flight() > 0 {
             return Choice::Hold(self.idle_limit());
         }
+        if len == mss && !limited && self.linux() && self.waits_for_piece(cx.now, path, window, room) {
+            let peer = room <= window.saturating_sub(in_flight);
+            return Choice::Hold(if peer { Limit::ReceiverWindow } else { Limit::CongestionWindow });
+        }
         end += u64::from(fin);
         if let Some(at) = self.paced(cx.now, plan, path) {
             return self.wait(Timer::Pace, at, Limit::Pacing);
@@ -202,18 +206,17 @@ impl Connection {
     }
 
     /// Nothing to send now: remembers why and arms the timers that may change it.
-    fn hold(&mut self, now: Instant, limit: Limit, in_flight: u64) {
+    fn hold(&mut self, now: Instant, limit: Limit, path: &Path, plan: &Plan) {
         self.limits.set(now, limit);
         if self.send.opportunity == Opportunity::Open {
             self.send.opportunity = Opportunity::Closed;
         }
-        let (una, next) = (self.board.una(), self.board.next());
-        self.usage.after_send(una, next, in_flight, limit == Limit::CongestionWindow);
+        self.count_usage(limit, path, plan);
         match limit {
             Limit::ReceiverWindow if self.board.is_empty() && !self.timers.runs(Timer::Persist) => {
                 self.timers.set(Timer::Persist, now + self.persist_interval());
             }
-            Limit::Application | Limit::SendBuffer => self.rate.app_limited(in_flight),
+            Limit::Application | Limit::SendBuffer => self.rate.app_limited(path.in_flight.0),
             _ => {}
         }
         // a probe into a closed window had only the persist timer, and the window opened
@@ -242,7 +245,7 @@ impl Connection {
             return;
         }
         let srtt = self.rtt.has_sample().then(|| self.rtt.srtt());
-        if let Some(pto) = self.tail_probe.timeout(srtt, self.board.len() == 1)
+        if let Some(pto) = self.tail_probe.timeout(srtt, self.probe_waits())
             && let Some(rto_at) = self.timers.at(Timer::Retransmit)
         {
             let pto = pto.max(self.config.rto.granularity);

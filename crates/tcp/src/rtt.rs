@@ -6,7 +6,8 @@
 //! that the memory of the estimator stays several round trips long.
 //! Defaults: first RTO 1 s, minimum 1 s, maximum 60 s, granularity 1 ms.
 
-use crate::config::RtoConfig;
+use crate::config::{RtoConfig, Stack};
+use crate::rtt_linux::LinuxVariance;
 use bentpipe_base::{Duration, Instant};
 
 /// Interval over which the minimum is kept: as BBR and RACK use it.
@@ -24,9 +25,16 @@ pub struct RttEstimator {
     recent_min: (Instant, Duration),
     latest: Duration,
     samples: u64,
+    linux: Option<LinuxVariance>,
 }
 
 impl RttEstimator {
+    /// The estimator of `stack`, without a sample yet.
+    pub fn of(stack: Stack, config: RtoConfig) -> Self {
+        let linux = (stack == Stack::Linux).then(|| LinuxVariance::new(config.min));
+        Self { linux, ..Self::new(config) }
+    }
+
     /// Without a sample yet.
     pub fn new(config: RtoConfig) -> Self {
         Self {
@@ -39,16 +47,39 @@ impl RttEstimator {
             recent_min: (Instant::ZERO, Duration(u64::MAX)),
             latest: Duration::ZERO,
             samples: 0,
+            linux: None,
         }
     }
 
-    /// Takes a sample; `per_round` is the number of samples expected in one round trip, at least 1.
-    pub fn sample(&mut self, now: Instant, rtt: Duration, per_round: u64) {
+    /// Takes a sample as the stack does that this is the estimator of; the data acknowledged up to `una`, and sent up to `next`, say what a round trip is.
+    pub(crate) fn take(&mut self, now: Instant, rtt: Duration, (una, next): (u64, u64), per_round: u64) {
+        let Some(mut linux) = self.linux.take() else { return self.sample(now, rtt, per_round) };
+        self.remember(now, rtt);
+        if self.samples == 0 {
+            self.srtt = rtt;
+            linux.first(rtt, next);
+        } else {
+            linux.sample(self.srtt.0.abs_diff(rtt.0), rtt < self.srtt, una, next);
+            self.srtt = Duration(weigh(self.srtt.0, rtt.0, 3));
+        }
+        self.samples += 1;
+        self.backoff = 0;
+        self.rttvar = linux.mean();
+        self.rto = (self.srtt + linux.spread()).min(self.config.max);
+        self.linux = Some(linux);
+    }
+
+    fn remember(&mut self, now: Instant, rtt: Duration) {
         self.latest = rtt;
         self.min = self.min.min(rtt);
         if rtt <= self.recent_min.1 || now.since(self.recent_min.0) > MIN_WINDOW {
             self.recent_min = (now, rtt);
         }
+    }
+
+    /// Takes a sample; `per_round` is the number of samples expected in one round trip, at least 1.
+    pub fn sample(&mut self, now: Instant, rtt: Duration, per_round: u64) {
+        self.remember(now, rtt);
         if self.samples == 0 {
             self.srtt = rtt; // RFC 6298 (2.2)
             self.rttvar = rtt / 2;
@@ -164,6 +195,25 @@ mod tests {
         assert_eq!(e.rto(), Duration::from_secs(60)); // (2.5)
         e.sample(Instant(0), Duration(100 * MS), 1);
         assert!(e.rto() < Duration(102 * MS));
+    }
+
+    /// Linux adds the smallest timeout to the round trip, and a shorter round trip raises nothing.
+    #[test]
+    fn the_smallest_timeout_of_linux_is_an_addition() {
+        let config = RtoConfig { min: Duration(200 * MS), ..RtoConfig::default() };
+        let mut e = RttEstimator::of(Stack::Linux, config);
+        e.take(Instant(0), Duration(50 * MS), (0, 1), 1);
+        assert_eq!(e.rto(), Duration(250 * MS)); // three round trips are less
+        let mut e = RttEstimator::of(Stack::Linux, config);
+        e.take(Instant(0), Duration(600 * MS), (0, 1), 1);
+        assert_eq!(e.rto(), Duration(1800 * MS));
+        for i in 1..200 {
+            e.take(Instant(0), Duration(600 * MS), (i, i + 1), 1);
+        }
+        assert!(e.rto() >= Duration(800 * MS) && e.rto() < Duration(801 * MS), "{:?}", e.rto());
+        let before = e.rto();
+        e.take(Instant(0), Duration(500 * MS), (200, 201), 1);
+        assert!(e.rto() < before);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::cc::cubic::CubicParams;
 use crate::cc::vegas::VegasParams;
+use crate::config::Stack;
 
 /// How losses are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,6 +82,19 @@ impl Scheme {
         };
         let name = Self::NAMES.into_iter().find(|n| *n == name)?;
         Some(Self { name, recovery: RecoveryParams { detection, reduction, frto }, growth })
+    }
+
+    /// The scheme as `stack` has it. Linux finds losses by RACK with SACK and as NewReno without, reduces by PRR and doubts every timeout, whatever the
+    /// window grows by.
+    #[must_use]
+    pub const fn on(self, stack: Stack) -> Self {
+        match stack {
+            Stack::Rfc => self,
+            Stack::Linux => {
+                let detection = if self.wants_sack() { Detection::Rack } else { Detection::NewReno };
+                Self { recovery: RecoveryParams { detection, reduction: Reduction::Prr, frto: true }, ..self }
+            }
+        }
     }
 
     /// True when the scheme is of no use without SACK.

@@ -10,7 +10,7 @@
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, World};
 use bentpipe_tcp::{
     Chance, Config, Connection, DelayedAck, Detection, Event, Growth, Jitter, JitterKind, Offer, Options,
-    ReceiveBuffer, RecoveryParams, Reduction, Scheme, State, Tuple, Validation,
+    ReceiveBuffer, RecoveryParams, Reduction, Scheme, Stack, State, Tuple, Validation,
 };
 use std::sync::Arc;
 
@@ -278,6 +278,10 @@ fn config(rng: &mut Rng, scheme: Scheme) -> Config {
 }
 
 fn storm_over(detection: Detection, seeds: core::ops::Range<u64>) {
+    storm_of(Stack::Rfc, detection, seeds);
+}
+
+fn storm_of(stack: Stack, detection: Detection, seeds: core::ops::Range<u64>) {
     for reduction in [Reduction::AtOnce, Reduction::RateHalving, Reduction::Prr] {
         for growth in growths() {
             for seed in seeds.clone() {
@@ -290,11 +294,11 @@ fn storm_over(detection: Detection, seeds: core::ops::Range<u64>) {
                     duplicate: 0.1 * rng.unit(),
                     spread: Duration::from_millis((40.0 * rng.unit()) as u64),
                 };
-                let config = config(&mut rng, scheme);
+                let config = Config { stack, ..config(&mut rng, scheme) };
                 let mut size = || (rng.unit() * rng.unit() * 80_000.0) as usize;
                 let bytes = [size(), size()];
                 let told = format!(
-                    "{detection:?} {reduction:?} {growth:?} seed {seed} {weather:?} {bytes:?} {config:?}"
+                    "{stack:?} {detection:?} {reduction:?} {growth:?} seed {seed} {weather:?} {bytes:?} {config:?}"
                 );
                 let outcome = std::panic::catch_unwind(|| Storm::new(seed, config, weather, bytes).run());
                 assert!(outcome.is_ok(), "failed: {told}");
@@ -321,6 +325,13 @@ fn vegas_early_retransmission_survives_the_storm() {
 #[test]
 fn sack_survives_the_storm() {
     storm_over(Detection::Sack, 0..100);
+}
+
+#[test]
+fn a_linux_host_survives_the_storm() {
+    for detection in [Detection::Rack, Detection::NewReno, Detection::Sack, Detection::Reno] {
+        storm_of(Stack::Linux, detection, 0..50);
+    }
 }
 
 #[test]

@@ -3,12 +3,14 @@
 use crate::form::{either, table};
 use crate::scalars::{SchemeName, SendBuffer, Ssthresh, Whole, Window};
 use bentpipe_base::{Duration, Size};
-use bentpipe_tcp::{Detection, JitterKind, Reduction, Validation};
+use bentpipe_tcp::{Detection, JitterKind, Reduction, Stack, Validation};
 
 table! {
     /// What the TCP at both ends of a flow is and does. Given under `[host]` for all flows, or in a flow.
     struct TcpKeys "[host]" {
         optional {
+            /// Whose TCP it is: what the RFCs say, or Linux, with its defaults for all other options; what is written beside it wins.
+            stack: Stack = "`\"rfc\"`",
             /// Congestion control and loss recovery: a name, or a table with parameters.
             tcp: SchemeForm = "`\"cubic\"`",
             /// Payload of a full segment, and what the MSS option announces; timestamps take 12 bytes of it. From 1 B to 65495 B.
@@ -79,7 +81,7 @@ table! {
         optional {
             /// On this many full segments.
             count: Whole<1, 1000> = "`2`",
-            /// After this time, which is less than 500 ms.
+            /// After this time, which is less than 500 ms. A Linux host: `"40 ms"`.
             timeout: Duration = "`\"200 ms\"`",
         }
     }

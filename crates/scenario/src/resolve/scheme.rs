@@ -4,19 +4,23 @@ use crate::diagnostic::{Fault, Result};
 use crate::form::At;
 use crate::keys::{SchemeForm, SchemeKeys};
 use crate::scalars::SchemeName;
+use crate::source::Span;
 use bentpipe_tcp::cc::cubic::CubicParams;
 use bentpipe_tcp::cc::vegas::VegasParams;
-use bentpipe_tcp::{Growth, Scheme};
+use bentpipe_tcp::{Growth, Scheme, Stack};
 
 /// Most segments that Vegas may keep in the queue.
 const MOST_QUEUED: f64 = 1e6;
 
-pub(super) fn resolve(given: &SchemeForm) -> Result<Scheme> {
-    let keys = match given {
-        SchemeForm::Named(SchemeName(scheme)) => return Ok(*scheme),
+/// Schemes that a Linux host has.
+const OF_LINUX: [&str; 4] = ["reno", "newreno", "sack", "cubic"];
+
+pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack) -> Result<Scheme> {
+    let keys = match &given.value {
+        SchemeForm::Named(SchemeName(scheme)) => return on(*scheme, stack, given.span),
         SchemeForm::Table(keys) => keys,
     };
-    let mut scheme = keys.scheme.value.0;
+    let mut scheme = on(keys.scheme.value.0, stack, keys.scheme.span)?;
     if let Some(recovery) = &keys.recovery {
         let target = &mut scheme.recovery;
         target.detection = recovery.value.detection.map_or(target.detection, |v| v.value);
@@ -30,6 +34,15 @@ pub(super) fn resolve(given: &SchemeForm) -> Result<Scheme> {
         Growth::Cubic(params) => cubic(keys, params)?,
     }
     Ok(scheme)
+}
+
+/// The scheme as the stack has it.
+fn on(scheme: Scheme, stack: Stack, span: Span) -> Result<Scheme> {
+    if stack == Stack::Linux && !OF_LINUX.contains(&scheme.name) {
+        let message = format!("a Linux host has no `{}`", scheme.name);
+        return Err(Fault::new(span, message, format!("one of {}", OF_LINUX.join(", "))));
+    }
+    Ok(scheme.on(stack))
 }
 
 /// Refuses parameters of another scheme.

@@ -6,7 +6,7 @@ use crate::form::At;
 use crate::keys::{DelayedAckForm, TcpKeys, WindowForm};
 use crate::scalars::{Ssthresh, Window};
 use bentpipe_base::{Duration, Size};
-use bentpipe_tcp::{Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig};
+use bentpipe_tcp::{Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack};
 
 /// Largest window without the window scale option, in bytes (RFC 9293, section 3.1).
 const UNSCALED: u64 = 65_535;
@@ -21,17 +21,22 @@ const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
 
 /// The sender's and the receiver's configuration.
 pub(super) fn configs(keys: &TcpKeys) -> Result<(Config, Config)> {
-    let default = Config::default();
+    let stack = keys.stack.map_or(Stack::default(), |v| v.value);
+    let default = match stack {
+        Stack::Rfc => Config::default(),
+        Stack::Linux => Config::linux(),
+    };
     let mss = segment(keys, default.mss)?;
     let options = options(keys, default.options);
     let receive_buffer = window(keys, options, mss, default.receive_buffer)?;
-    let scheme = keys.tcp.as_ref().map_or(Ok(default.scheme), |t| scheme::resolve(&t.value))?;
+    let scheme = keys.tcp.as_ref().map_or(Ok(default.scheme), |t| scheme::resolve(t, stack))?;
     let receiver = Config {
+        stack,
         scheme,
         mss,
         send_buffer: keys.send_buffer.map_or(default.send_buffer, |v| v.value.0),
         receive_buffer,
-        delayed_ack: keys.delayed_ack.as_ref().map_or(Ok(default.delayed_ack), delayed_ack)?,
+        delayed_ack: keys.delayed_ack.as_ref().map_or(Ok(default.delayed_ack), |d| delayed_ack(d, stack))?,
         nagle: keys.nagle.map_or(default.nagle, |v| v.value),
         options,
         initial_window: keys.iw.map_or(default.initial_window, |v| v.value.0 as u32),
@@ -136,8 +141,9 @@ fn ssthresh(given: Ssthresh, mss: u16, receive_buffer: ReceiveBuffer) -> Option<
     }
 }
 
-fn delayed_ack(given: &At<DelayedAckForm>) -> Result<Option<DelayedAck>> {
-    let (mut count, mut timeout) = (2, Duration::from_millis(200));
+fn delayed_ack(given: &At<DelayedAckForm>, stack: Stack) -> Result<Option<DelayedAck>> {
+    let usual = if stack == Stack::Linux { 40 } else { 200 };
+    let (mut count, mut timeout) = (2, Duration::from_millis(usual));
     match &given.value {
         DelayedAckForm::Switch(false) => return Ok(None),
         DelayedAckForm::Switch(true) => {}

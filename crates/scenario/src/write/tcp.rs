@@ -12,6 +12,7 @@ pub(super) fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, 
     let limit = |limit: Option<Size>| limit.map_or_else(|| quoted("unlimited"), size);
     let jitter = sender.jitter.unwrap_or(Jitter { max: Duration::ZERO, kind: JitterKind::Opportunity });
     vec![
+        ("stack", quoted(sender.stack.word())),
         ("tcp", scheme(&sender.scheme)),
         ("segment", size(Size(u64::from(sender.mss)))),
         ("window", window(receiver.receive_buffer)),

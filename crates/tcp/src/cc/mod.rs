@@ -6,11 +6,12 @@
 
 pub mod cubic;
 pub mod hystart;
+pub mod linux;
 pub mod reno;
 pub mod standard;
 pub mod vegas;
 
-use crate::config::Config;
+use crate::config::{Config, Stack};
 use crate::delivery::RateSample;
 use crate::limits::Limit;
 use crate::scheme::Growth;
@@ -214,6 +215,14 @@ pub trait CongestionControl: Debug + Send {
 
 /// Builds the controller that `config` names.
 pub fn build(config: &Config, mss: Size) -> Box<dyn CongestionControl> {
+    if config.stack == Stack::Linux {
+        let window = linux::Segments::new(mss, config.initial_window, config.initial_ssthresh);
+        match config.scheme.growth {
+            Growth::Reno => return Box::new(linux::LinuxReno::new(window)),
+            Growth::Cubic(params) => return Box::new(linux::LinuxCubic::new(window, params, config.pacing)),
+            Growth::Vegas(_) => {} // Linux's own is another; this one runs on a Linux host as it is
+        }
+    }
     let window = standard::Window::new(mss, config.initial_window, config.initial_ssthresh);
     match config.scheme.growth {
         Growth::Reno => Box::new(reno::Reno::new(window)),

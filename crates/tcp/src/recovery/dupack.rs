@@ -35,6 +35,7 @@ impl Recovery {
                 }
             }
             Episode::Fast => self.dupack_in_recovery(board, view, finding),
+            Episode::Timeout if self.linux => self.linux_duplicates(board, view),
             Episode::Timeout => {}
         }
     }
@@ -57,8 +58,13 @@ impl Recovery {
         if view.digest.acked >= view.mss {
             self.credit += view.mss as i64;
         }
+        if self.linux && (board.is_empty() || board.una() >= self.recover) {
+            return; // nothing of the episode is left; it ends with the next acknowledgment
+        }
         board.mark_lost(0, true);
-        self.force = Some(board.una());
+        if !self.linux {
+            self.force = Some(board.una()); // Linux lets the reduction say when
+        }
         finding.restart_timer = !self.partial_seen;
         self.partial_seen = true;
     }

@@ -31,6 +31,11 @@ impl Frto {
         self.recover = recover;
     }
 
+    /// What was sent before the timeout ends here.
+    pub(super) const fn recover(&self) -> u64 {
+        self.recover
+    }
+
     pub(super) const fn stop(&mut self) {
         self.step = Step::Off;
     }

@@ -6,24 +6,29 @@
 //! - reduction, how the window comes down during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937), or at once;
 //! - doubt: `frto.rs` (RFC 5682) finds spurious timeouts.
 //!
+//! Where a host is a Linux host, `linux.rs` and `prr_linux.rs` say what differs.
+//!
 //! Without SACK each duplicate ACK means that one segment has left the network, so `in_flight` is the flight less one segment per
 //! duplicate ACK. That is RFC 5681's window inflation seen from the other side; no scheme ever sees an inflated window.
 
 mod dupack;
 mod early;
 mod frto;
+mod linux;
 mod prr;
+mod prr_linux;
 mod rack;
 mod rate_halving;
 mod sack;
 
 use crate::board::{Digest, Scoreboard};
 use crate::cc::{Episode, Loss, LossCause};
+use crate::config::{Config, Stack};
 use crate::rtt::RttEstimator;
 use crate::scheme::{Detection, RecoveryParams, Reduction};
 use bentpipe_base::{Instant, Size};
 
-pub use rack::TailProbe;
+pub use rack::{LINUX_TIMER, TailProbe, WCDELACK};
 
 /// RFC 5681's threshold of duplicate ACKs.
 pub const DUP_THRESH: u32 = 3;
@@ -42,6 +47,8 @@ pub struct AckView<'a> {
     pub mss: u64,
     /// The estimator.
     pub rtt: &'a RttEstimator,
+    /// The scheme's window as the acknowledgment arrived; only Linux asks.
+    pub window: u64,
 }
 
 /// What the recovery module found.
@@ -64,6 +71,10 @@ pub struct Finding {
 pub struct Recovery {
     params: RecoveryParams,
     limited_transmit: bool,
+    /// The host is a Linux host.
+    linux: bool,
+    /// The peer selectively acknowledges.
+    sack: bool,
     episode: Episode,
     /// The episode ends when this is acknowledged.
     recover: u64,
@@ -80,21 +91,28 @@ pub struct Recovery {
     limited_sent: u64,
     halving: rate_halving::RateHalving,
     prr: prr::Prr,
+    linux_prr: prr_linux::LinuxPrr,
+    /// What the last acknowledgment delivered, where duplicate ACKs count.
+    linux_delivered: u64,
+    mss: u64,
     rack: rack::Rack,
     frto: frto::Frto,
     rescue: Option<u64>,
 }
 
 impl Recovery {
-    /// For a connection whose peer `sack`s or not.
-    pub fn new(params: RecoveryParams, sack: bool, limited_transmit: bool) -> Self {
+    /// For a connection whose peer `sack`s or not, with segments of `mss` bytes.
+    pub fn new(config: &Config, sack: bool, mss: u64) -> Self {
+        let params = config.scheme.recovery;
         let detection = match params.detection {
             Detection::Sack | Detection::Rack if !sack => Detection::NewReno,
             other => other,
         };
         Self {
             params: RecoveryParams { detection, ..params },
-            limited_transmit,
+            limited_transmit: config.limited_transmit,
+            linux: config.stack == Stack::Linux,
+            sack,
             episode: Episode::Open,
             recover: 0,
             dup_acks: 0,
@@ -105,6 +123,9 @@ impl Recovery {
             limited_sent: 0,
             halving: rate_halving::RateHalving::default(),
             prr: prr::Prr::default(),
+            linux_prr: prr_linux::LinuxPrr::default(),
+            linux_delivered: 0,
+            mss: mss.max(1),
             rack: rack::Rack::default(),
             frto: frto::Frto::default(),
             rescue: None,
@@ -154,6 +175,7 @@ impl Recovery {
         match self.params.reduction {
             Reduction::AtOnce => window,
             Reduction::RateHalving => self.halving.window(),
+            Reduction::Prr if self.linux => self.linux_prr.window(self.mss),
             Reduction::Prr => self.prr.window(),
         }
     }
@@ -196,13 +218,17 @@ impl Recovery {
             self.force = None;
         }
         self.prr.sent(len);
+        self.linux_prr.sent();
     }
 
     /// New data was sent.
     #[inline]
     pub fn on_new(&mut self, board: &Scoreboard, len: u64) {
         match self.episode {
-            Episode::Fast => self.prr.sent(len),
+            Episode::Fast => {
+                self.prr.sent(len);
+                self.linux_prr.sent();
+            }
             // RACK's limited transmit: what SACKs let go before recovery is no part of FlightSize (RFC 5681, section 3.2)
             Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => {
                 self.limited_sent += len;
@@ -220,17 +246,25 @@ impl Recovery {
         }
         let marked = board.marked();
         let mut finding = Finding::default();
+        if self.linux {
+            self.linux_delivered = self.linux_delivered(view);
+            if self.linux_spurious(view, &mut finding) {
+                self.undo(board);
+                return finding;
+            }
+        }
         let sent_new = self.frto.prefers_new();
         if self.frto.is_active() && self.frto.on_ack(board, view) {
             finding.undo = true;
             self.undo(board);
             return finding;
         }
-        if sent_new && !self.frto.is_active() {
+        if sent_new && !self.frto.is_active() && !self.linux {
             // RFC 5682, section 2.1 (3a): the window may be three segments; two were new data, the third is the first hole
             self.force = Some(board.una());
         }
-        if self.episode != Episode::Open && board.una() >= self.recover {
+        let ends = if self.linux { self.linux_ends(board) } else { board.una() >= self.recover };
+        if self.episode != Episode::Open && ends {
             self.end();
             finding.ended = true;
         }
@@ -259,6 +293,9 @@ impl Recovery {
                 target,
                 mss,
             ),
+            Reduction::Prr if self.linux => {
+                self.linux_prr.on_ack(self.linux_delivered, in_flight, target, mss, progress);
+            }
             Reduction::Prr => {
                 let delivered = if digest.delivered == 0 { mss } else { digest.delivered };
                 self.prr.on_ack(delivered, in_flight, target, mss, progress);
@@ -287,6 +324,7 @@ impl Recovery {
         };
         self.halving.begin(self.flight(board), before);
         self.prr.begin(recover_fs(board, view));
+        self.linux_prr.begin(view.window, view.mss);
     }
 
     fn end(&mut self) {
@@ -303,9 +341,33 @@ impl Recovery {
         self.end();
     }
 
+    /// What an acknowledgment delivered, for the scheme.
+    #[inline]
+    pub const fn delivered(&self, digest: &Digest) -> u64 {
+        if self.linux { self.linux_delivered } else { digest.delivered }
+    }
+
     /// The retransmission timer expired: everything not SACKed is lost; the first segment goes out again.
-    pub fn on_timeout(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
+    pub fn on_timeout(&mut self, board: &mut Scoreboard, now: Instant, repeated: bool) -> Loss {
         board.renege_at_una();
+        let loss = if self.linux {
+            self.linux_timeout(board, now, repeated)
+        } else {
+            self.give_up_all(board, repeated)
+        };
+        self.episode = Episode::Timeout;
+        self.recover = board.next();
+        self.dup_acks = 0;
+        self.credit = 0;
+        self.limited_sent = 0;
+        self.rescue = None;
+        self.worried = 0;
+        self.rack.on_timeout();
+        self.force = Some(board.una());
+        loss
+    }
+
+    fn give_up_all(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {
         let loss = loss_of(
             board,
             if repeated { LossCause::RepeatedTimeout } else { LossCause::Timeout },
@@ -316,15 +378,6 @@ impl Recovery {
             self.frto.begin(board.next());
         }
         board.mark_all_lost();
-        self.episode = Episode::Timeout;
-        self.recover = board.next();
-        self.dup_acks = 0;
-        self.credit = 0;
-        self.limited_sent = 0;
-        self.rescue = None;
-        self.worried = 0;
-        self.rack.on_timeout();
-        self.force = Some(board.una());
         loss
     }
 

@@ -14,7 +14,9 @@ use bentpipe_base::{Duration, Instant};
 /// RFC 8985, section 6.2, step 4: most doublings of the reordering window before it is reset.
 const REO_WND_PERSIST: u8 = 16;
 /// RFC 8985, section 7.2: worst case of a peer's delayed ACK.
-const WCDELACK: Duration = Duration::from_millis(200);
+pub const WCDELACK: Duration = Duration::from_millis(200);
+/// Linux: what its timers are given beyond the time that is meant.
+pub const LINUX_TIMER: Duration = Duration::from_millis(2);
 
 /// RACK's state.
 #[derive(Clone, Debug)]
@@ -52,6 +54,11 @@ impl Rack {
         self.deadline
     }
 
+    /// Round trip of the segment sent last among those delivered.
+    pub(super) const fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
     pub(super) const fn on_timeout(&mut self) {
         self.deadline = None;
     }
@@ -71,6 +78,17 @@ impl Rack {
             self.newest = Some((sent_at, end));
             self.rtt = rtt;
         }
+    }
+
+    /// Linux waits for the last that may be lost, and 2 ms more: its timers come late anyway.
+    fn wait_for(&mut self, due: Instant, linux: bool) {
+        let at = match self.deadline {
+            Some(known) if linux => known.max(due + LINUX_TIMER),
+            Some(known) => known.min(due),
+            None if linux => due + LINUX_TIMER,
+            None => due,
+        };
+        self.deadline = Some(at);
     }
 
     /// Step 4: the reordering window.
@@ -132,12 +150,12 @@ impl Recovery {
                 if due <= view.now {
                     any |= board.mark_lost(i, true) > 0;
                 } else {
-                    self.rack.deadline = Some(self.rack.deadline.map_or(due, |d| d.min(due)));
+                    self.rack.wait_for(due, self.linux);
                 }
             }
             i += 1;
         }
-        if any && self.episode == Episode::Open {
+        if (any || self.linux_begins(board)) && self.episode == Episode::Open {
             let newly = board.lost() - before;
             self.rack_begin(board, view, newly, finding);
         }
@@ -175,13 +193,13 @@ pub struct TailProbe {
 }
 
 impl TailProbe {
-    /// PTO (section 7.2); `None` while a probe is outstanding.
-    pub fn timeout(&self, srtt: Option<Duration>, one_segment: bool) -> Option<Duration> {
+    /// PTO (section 7.2), `more` than two round trips; `None` while a probe is outstanding.
+    pub fn timeout(&self, srtt: Option<Duration>, more: Duration) -> Option<Duration> {
         if self.outstanding.is_some() {
             return None;
         }
         let pto = srtt.map_or(Duration::from_secs(1), |s| s * 2);
-        Some(if one_segment { pto + WCDELACK } else { pto })
+        Some(pto + more)
     }
 
     /// A probe was sent.

@@ -17,6 +17,7 @@ mod frto;
 mod growth;
 mod halving;
 mod jitter;
+mod linux;
 mod newreno;
 mod open;
 mod options;

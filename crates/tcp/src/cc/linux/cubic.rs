@@ -1,0 +1,251 @@
+//! CUBIC as Linux has it.
+//!
+//! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 42(5), 2008, as Linux 6.x computes it: time in 1/1024 s, the
+//! window in whole segments, a new growth rate at most once in a millisecond and, while the window stands, once in 1/32 s.
+//! - target = W_max + C (t + delay_min - K)^3; a segment is added for every cwnd / (target - cwnd) delivered, at least 2, and 100 windows' worth when the
+//!   target is not above the window.
+//! - Before the first loss, and after a timeout, which forgets W_max, a segment is added for every 20 delivered at the latest.
+//! - Reno's window grows by a segment for every 8/3 (1+beta)/(1-beta) / 8 windows delivered, and counts while it is larger.
+//! - A loss leaves beta of the congestion window; W_max is 1 + beta halves of it when it had not come back to the last W_max.
+//!
+//! RFC 9438 differs (`cc/cubic.rs`): it takes up to half more per round trip from any target, lets Reno's window grow by one once it is back at W_max, has no
+//! rule of 20, and starts from the FlightSize. The clock is moved on by an idle time, not by every time in which the window was not the limit.
+//! The jiffy is one millisecond here, whatever the kernel was built with.
+
+use super::Segments;
+use super::hystart::{Hystart, Seen};
+use crate::cc::cubic::CubicParams;
+use crate::cc::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
+use crate::limits::Limit;
+use bentpipe_base::{Cx, Duration, Instant, Size};
+
+/// beta and C are fractions of this.
+const SCALE: f64 = 1024.0;
+/// Growth rate while nothing is known of the path: a segment for this many delivered.
+const UNKNOWN: u32 = 20;
+/// Growth rate when the target is not above the window: a segment for this many windows.
+const STANDSTILL: u32 = 100;
+/// No growth is faster than a segment for this many delivered.
+const FASTEST: u32 = 2;
+/// While the window stands, its growth rate is computed once in this time.
+const STANDING: u64 = 1000 / 32;
+/// Round trips are not taken as the smallest, nor by HyStart, this soon after avoidance began.
+const SETTLING: u64 = 1000;
+
+/// Congestion avoidance since the last loss.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// Milliseconds; idle times move it on.
+    began: u64,
+    /// The plateau, in segments.
+    origin: u32,
+    /// 1/1024 s from the beginning to the plateau.
+    k: u64,
+    /// Reno's window in the same place, in segments, and what was delivered since it last grew.
+    reno: u32,
+    delivered: u32,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct LinuxCubic {
+    window: Segments,
+    /// beta in 1/1024, C in 1/10240.
+    beta: u64,
+    c: u64,
+    fast_convergence: bool,
+    /// It also keeps the smallest round trip, which is wanted whether it may end slow start or not.
+    hystart: Hystart,
+    may_end: bool,
+    /// Window before the last loss, in segments; 0 when none is known.
+    w_max: u32,
+    epoch: Option<Epoch>,
+    /// Growth rate in force: a segment for this many delivered; and for which window and when it was computed.
+    rate: u32,
+    computed: (u32, u64),
+    last_sent: Instant,
+}
+
+impl LinuxCubic {
+    /// Starts from the given window; `paced` when the host paces its segments.
+    pub fn new(window: Segments, params: CubicParams, paced: bool) -> Self {
+        Self {
+            window,
+            beta: libm::round(params.beta * SCALE) as u64,
+            c: (libm::round(params.c * SCALE / 10.0) as u64).max(1) * 10,
+            fast_convergence: params.fast_convergence,
+            hystart: Hystart::new(paced),
+            may_end: params.hystart,
+            w_max: 0,
+            epoch: None,
+            rate: 0,
+            computed: (0, 0),
+            last_sent: Instant::ZERO,
+        }
+    }
+
+    fn share(&self, cwnd: u32, of_1024: u64) -> u32 {
+        (u64::from(cwnd) * of_1024 / 1024) as u32
+    }
+
+    /// A round-trip sample: the smallest, and HyStart.
+    fn sample(&mut self, now: Instant, path: &Path, rtt: Duration) {
+        let settling = self.epoch.is_some_and(|e| millis(now).saturating_sub(e.began) < SETTLING);
+        if settling {
+            return; // the queue of before the loss is still there
+        }
+        self.hystart.sample(rtt);
+        let (cwnd, window) = (self.window.cwnd(), self.window.bytes());
+        let seen = Seen { now, rtt, cwnd, window, srtt: path.srtt, una: path.una, next: path.next };
+        if self.may_end && self.window.in_slow_start() && self.hystart.ends(&seen) {
+            self.window.end_slow_start();
+        }
+    }
+
+    /// The growth rate for the present window and time.
+    fn update(&mut self, now: u64, acked: u32) {
+        let cwnd = self.window.cwnd();
+        if let Some(epoch) = &mut self.epoch {
+            epoch.delivered = epoch.delivered.saturating_add(acked);
+        }
+        let (of, at) = self.computed;
+        if of == cwnd && now - at <= STANDING && self.rate > 0 {
+            return;
+        }
+        let epoch = self.epoch.unwrap_or_else(|| self.begin(now, cwnd, acked));
+        if self.epoch.is_none() || now != at {
+            self.computed = (cwnd, now);
+            self.rate = self.cubic_rate(&epoch, now, cwnd);
+        }
+        self.epoch = Some(self.reno_rate(epoch, cwnd));
+        self.rate = self.rate.max(FASTEST);
+    }
+
+    fn begin(&self, now: u64, cwnd: u32, acked: u32) -> Epoch {
+        let rise = u64::from(self.w_max.saturating_sub(cwnd));
+        let k = cube_root((1 << 40) / self.c * rise);
+        Epoch { began: now, origin: self.w_max.max(cwnd), k, reno: cwnd, delivered: acked }
+    }
+
+    fn cubic_rate(&self, epoch: &Epoch, now: u64, cwnd: u32) -> u32 {
+        let ahead = now.saturating_sub(epoch.began) + self.hystart.delay_min().0.div_ceil(1_000_000);
+        let t = ahead * 1024 / 1000;
+        let off = u128::from(t.abs_diff(epoch.k));
+        let delta = (u128::from(self.c) * off * off * off) >> 40;
+        let delta = u32::try_from(delta).unwrap_or(u32::MAX);
+        let target =
+            if t < epoch.k { epoch.origin.saturating_sub(delta) } else { epoch.origin.saturating_add(delta) };
+        let rate = match target.checked_sub(cwnd) {
+            Some(rise) if rise > 0 => cwnd / rise,
+            _ => cwnd.saturating_mul(STANDSTILL),
+        };
+        if self.w_max == 0 { rate.min(UNKNOWN) } else { rate }
+    }
+
+    /// Reno's window moves on; the rate is Reno's where that is ahead.
+    fn reno_rate(&mut self, mut epoch: Epoch, cwnd: u32) -> Epoch {
+        let eighths = 8 * (1024 + self.beta) / 3 / (1024 - self.beta).max(1);
+        let per_segment = ((u64::from(cwnd) * eighths) >> 3).max(1) as u32;
+        if epoch.delivered > per_segment {
+            let grown = (epoch.delivered - 1) / per_segment;
+            epoch.delivered -= grown * per_segment;
+            epoch.reno = epoch.reno.saturating_add(grown);
+        }
+        if epoch.reno > cwnd {
+            self.rate = self.rate.min(cwnd / (epoch.reno - cwnd));
+        }
+        epoch
+    }
+}
+
+impl CongestionControl for LinuxCubic {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.sample(cx.now, path, rtt);
+        }
+        let acked = self.window.delivered(ack);
+        if ack.acked == Size::ZERO
+            || ack.episode == Episode::Fast
+            || ack.limited_by != Limit::CongestionWindow
+        {
+            return;
+        }
+        let acked = if self.window.in_slow_start() { self.window.slow_start(acked) } else { acked };
+        if acked > 0 {
+            self.update(millis(cx.now), acked);
+            self.window.avoid(self.rate, acked);
+        }
+    }
+
+    fn on_loss(&mut self, cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
+        let cwnd = self.window.cwnd();
+        if loss.cause != LossCause::RepeatedTimeout {
+            let behind = self.fast_convergence && cwnd < self.w_max;
+            self.w_max = if behind { self.share(cwnd, (1024 + self.beta) / 2) } else { cwnd };
+            self.epoch = None;
+        }
+        self.window.reduce(path, loss, self.share(cwnd, self.beta));
+        self.rate = 0;
+        if matches!(loss.cause, LossCause::Timeout | LossCause::RepeatedTimeout) {
+            self.w_max = 0;
+            self.epoch = None;
+            self.hystart.reset(cx.now, path.next);
+        }
+    }
+
+    fn on_sent(&mut self, cx: &mut Cx<'_>, path: &Path, _sent: &SentSegment) {
+        if path.flight == Size::ZERO
+            && let Some(epoch) = &mut self.epoch
+        {
+            // the sender was idle: the curve waits
+            let idle = millis(cx.now).saturating_sub(millis(self.last_sent));
+            epoch.began = (epoch.began + idle).min(millis(cx.now));
+        }
+        self.last_sent = cx.now;
+    }
+
+    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
+        self.window.undo();
+    }
+
+    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
+        self.window.restart(window);
+    }
+
+    fn plan(&self, _path: &Path) -> Plan {
+        Plan::window(self.window.bytes())
+    }
+
+    fn ssthresh(&self) -> Option<Size> {
+        self.window.ssthresh_bytes()
+    }
+}
+
+const fn millis(now: Instant) -> u64 {
+    now.0 / 1_000_000
+}
+
+/// The largest integer whose cube is at most `a`.
+fn cube_root(a: u64) -> u64 {
+    let mut root = libm::cbrt(a as f64) as u64;
+    while u128::from(root).pow(3) > u128::from(a) {
+        root -= 1;
+    }
+    while u128::from(root + 1).pow(3) <= u128::from(a) {
+        root += 1;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cube_roots_are_exact() {
+        for (a, root) in [(0, 0), (7, 1), (8, 2), (26, 2), (27, 3), (999_999, 99), (1_000_000, 100)] {
+            assert_eq!(cube_root(a), root);
+        }
+        assert_eq!(cube_root(u64::MAX), 2_642_245);
+    }
+}

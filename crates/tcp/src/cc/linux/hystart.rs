@@ -1,0 +1,189 @@
+//! HyStart as Linux has it.
+//!
+//! Source: Ha, Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011, with the values of Linux 6.x. From 16 segments on, slow start
+//! ends for good when, within one round,
+//! - a train of acknowledgments, each within 2 ms of the one before, has lasted half of the smallest round trip (the whole, where segments are paced), or
+//! - the smallest of more than eight round trips is above the smallest ever by an eighth of it, at least 4 ms and at most 16 ms.
+//! The train's bound gets a cushion for segments that leave in one piece: four pieces of 64 KiB at twice the rate, at most 1 ms.
+//! RFC 9406 (HyStart++) compares with the last round, slows down first, and knows no trains: see `cc/hystart.rs`.
+
+use bentpipe_base::{Duration, Instant, Size};
+
+/// Below this window, in segments, slow start goes on.
+const LOW_WINDOW: u32 = 16;
+/// Acknowledgments further apart than this are no train.
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Samples that a round needs before it may judge.
+const SAMPLES: u8 = 8;
+/// Bounds of the rise that ends slow start.
+const RISE: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
+/// Largest cushion of the train's bound.
+const CUSHION: Duration = Duration::from_millis(1);
+/// Four pieces of the largest size that leaves in one.
+const PIECES: Size = Size(4 * 65_536);
+/// Slow start is taken to send at twice the window per round trip.
+const SLOW_START_GAIN: u64 = 2;
+
+/// What one acknowledgment shows the detector.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub now: Instant,
+    pub rtt: Duration,
+    pub cwnd: u32,
+    pub window: Size,
+    pub srtt: Duration,
+    pub una: u64,
+    pub next: u64,
+}
+
+/// The detector.
+#[derive(Clone, Debug)]
+pub(super) struct Hystart {
+    /// Smallest round trip since the start, or since the last timeout.
+    delay_min: Option<Duration>,
+    found: bool,
+    round_began: Instant,
+    last_ack: Instant,
+    end: u64,
+    round_min: Duration,
+    samples: u8,
+    paced: bool,
+}
+
+impl Hystart {
+    pub(super) const fn new(paced: bool) -> Self {
+        Self {
+            delay_min: None,
+            found: false,
+            round_began: Instant::ZERO,
+            last_ack: Instant::ZERO,
+            end: 0,
+            round_min: Duration(u64::MAX),
+            samples: 0,
+            paced,
+        }
+    }
+
+    /// Smallest round trip; zero before the first sample.
+    pub(super) fn delay_min(&self) -> Duration {
+        self.delay_min.unwrap_or_default()
+    }
+
+    /// Takes a round trip into the minimum.
+    pub(super) fn sample(&mut self, rtt: Duration) {
+        self.delay_min = Some(self.delay_min.map_or(rtt, |m| m.min(rtt)));
+    }
+
+    /// A timeout forgets what was found, and the minimum with it.
+    pub(super) const fn reset(&mut self, now: Instant, next: u64) {
+        self.delay_min = None;
+        self.found = false;
+        self.begin_round(now, next);
+    }
+
+    const fn begin_round(&mut self, now: Instant, next: u64) {
+        self.round_began = now;
+        self.last_ack = now;
+        self.end = next;
+        self.round_min = Duration(u64::MAX);
+        self.samples = 0;
+    }
+
+    /// An acknowledgment in slow start; true when slow start ends here.
+    pub(super) fn ends(&mut self, seen: &Seen) -> bool {
+        if self.found {
+            return false;
+        }
+        if seen.una > self.end {
+            self.begin_round(seen.now, seen.next);
+        }
+        if seen.cwnd < LOW_WINDOW {
+            return false;
+        }
+        let (train, delay) = (self.train(seen), self.delay(seen.rtt));
+        self.found = train || delay;
+        self.found
+    }
+
+    fn train(&mut self, seen: &Seen) -> bool {
+        if seen.now.since(self.last_ack) > TRAIN_GAP {
+            return false;
+        }
+        self.last_ack = seen.now;
+        let per_round = seen.window.0 * SLOW_START_GAIN;
+        let cushion = (PIECES.0 * seen.srtt.0).checked_div(per_round).map_or(CUSHION, Duration).min(CUSHION);
+        let bound = self.delay_min() + cushion;
+        let bound = if self.paced { bound } else { bound / 2 };
+        seen.now.since(self.round_began) > bound
+    }
+
+    fn delay(&mut self, rtt: Duration) -> bool {
+        self.round_min = self.round_min.min(rtt);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let least = self.delay_min();
+        self.round_min > least + (least / 8).clamp(RISE.0, RISE.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(v: u64) -> Duration {
+        Duration::from_millis(v)
+    }
+
+    /// One acknowledgment at `at` with a round trip of `rtt`; every round ends beyond 1000.
+    fn ends(h: &mut Hystart, at: u64, rtt: u64, cwnd: u32) -> bool {
+        h.sample(ms(rtt));
+        let now = Instant::ZERO + ms(at);
+        h.ends(&Seen { now, rtt: ms(rtt), cwnd, window: Size(64_000), srtt: ms(rtt), una: 1, next: 1000 })
+    }
+
+    fn begun() -> Hystart {
+        let mut h = Hystart::new(false);
+        assert!(!ends(&mut h, 0, 100, 20));
+        h
+    }
+
+    #[test]
+    fn a_rise_by_an_eighth_ends_slow_start_after_eight_samples() {
+        let mut h = begun();
+        h.begin_round(Instant::ZERO + ms(100), 1000);
+        for i in 0..8 {
+            assert!(!ends(&mut h, 110 + 10 * i, 113, 20));
+        }
+        assert!(ends(&mut h, 200, 113, 20)); // 100 / 8 = 12.5
+        assert!(!ends(&mut h, 210, 113, 20), "it is found once");
+    }
+
+    #[test]
+    fn one_short_round_trip_saves_the_round() {
+        let mut h = begun();
+        h.begin_round(Instant::ZERO + ms(100), 1000);
+        assert!(!ends(&mut h, 105, 112, 20));
+        for i in 0..20 {
+            assert!(!ends(&mut h, 110 + 10 * i, 140, 20));
+        }
+    }
+
+    #[test]
+    fn a_train_of_half_a_round_trip_ends_slow_start() {
+        let mut h = begun();
+        h.begin_round(Instant::ZERO + ms(100), 1000);
+        let ended = (0..60).find(|i| ends(&mut h, 100 + i, 100, 20));
+        assert_eq!(ended, Some(51)); // beyond (100 + 1) / 2
+        let mut h = begun();
+        h.begin_round(Instant::ZERO + ms(100), 1000);
+        assert!((0..60).all(|i| !ends(&mut h, 100 + 3 * i, 100, 20)), "3 ms apart is no train");
+    }
+
+    #[test]
+    fn small_windows_are_left_alone() {
+        let mut h = begun();
+        assert!((0..60).all(|i| !ends(&mut h, 100 + i, 200, 15)));
+    }
+}

@@ -1,0 +1,156 @@
+//! Linux's congestion window: whole segments and a counter of acknowledgments.
+//!
+//! Source: the behaviour of Linux 6.x (`tcp_slow_start`, `tcp_cong_avoid_ai`, `tcp_enter_loss`, `tcp_reno_undo_cwnd`).
+//! - Slow start adds what was delivered, up to the threshold; what is left counts in avoidance.
+//! - Avoidance adds a segment for every `w` delivered; `w` is the window for Reno and what CUBIC says.
+//! - Fast recovery leaves ssthresh. A timeout leaves one segment more than what is still believed in flight, since segments sent less than
+//!   a round trip ago are not given up (RFC 8985, section 6.3).
+
+use crate::cc::{Ack, Loss, LossCause, Path};
+use bentpipe_base::Size;
+
+/// Without a threshold.
+const UNLIMITED: u32 = u32::MAX;
+
+/// Window, threshold and what is needed to undo a change, in segments.
+#[derive(Clone, Debug)]
+pub struct Segments {
+    mss: u64,
+    cwnd: u32,
+    ssthresh: u32,
+    /// Segments delivered that have not yet made the window grow.
+    count: u32,
+    /// Bytes delivered that do not make a segment yet.
+    rest: u64,
+    before: (u32, u32),
+}
+
+impl Segments {
+    /// The window of a new connection: `initial` segments, `ssthresh` unlimited if `None`.
+    pub fn new(mss: Size, initial: u32, ssthresh: Option<Size>) -> Self {
+        let mss = mss.0.max(1);
+        let ssthresh = ssthresh.map_or(UNLIMITED, |s| clamp(s.0 / mss).max(2));
+        Self { mss, cwnd: initial.max(1), ssthresh, count: 0, rest: 0, before: (initial, ssthresh) }
+    }
+
+    /// Congestion window in segments.
+    pub const fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+    /// The same in bytes.
+    pub const fn bytes(&self) -> Size {
+        Size(self.cwnd as u64 * self.mss)
+    }
+    /// Slow-start threshold in segments.
+    pub const fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+    /// The same in bytes, where there is one.
+    pub fn ssthresh_bytes(&self) -> Option<Size> {
+        (self.ssthresh != UNLIMITED).then(|| Size(u64::from(self.ssthresh) * self.mss))
+    }
+    /// Segment size in bytes.
+    pub const fn mss(&self) -> u64 {
+        self.mss
+    }
+    /// True while below the threshold.
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+    /// Ends slow start here.
+    pub const fn end_slow_start(&mut self) {
+        self.ssthresh = self.cwnd;
+    }
+
+    /// Whole segments that `ack` delivered; the rest of a division is carried.
+    pub fn delivered(&mut self, ack: &Ack) -> u32 {
+        self.rest += ack.delivered.0;
+        let whole = self.rest / self.mss;
+        self.rest %= self.mss;
+        clamp(whole)
+    }
+
+    /// Slow start by `acked` segments; returns those that are left for avoidance.
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
+        let used = grown - self.cwnd;
+        self.cwnd = grown;
+        acked - used
+    }
+
+    /// Avoidance: a segment for every `w` delivered.
+    pub fn avoid(&mut self, w: u32, acked: u32) {
+        let w = w.max(1);
+        if self.count >= w {
+            self.count = 0;
+            self.cwnd = self.cwnd.saturating_add(1);
+        }
+        self.count = self.count.saturating_add(acked);
+        if self.count >= w {
+            self.cwnd = self.cwnd.saturating_add(self.count / w);
+            self.count %= w;
+        }
+    }
+
+    /// Answers a loss with the threshold `ssthresh`; a repeated timeout, and one within a recovery, hold it.
+    pub fn reduce(&mut self, path: &Path, loss: &Loss, ssthresh: u32) {
+        self.count = 0;
+        if loss.cause != LossCause::RepeatedTimeout {
+            self.before = (self.cwnd, self.ssthresh);
+            self.ssthresh = ssthresh.max(2);
+        }
+        self.cwnd = match loss.cause {
+            LossCause::Fast | LossCause::Mark => self.ssthresh,
+            LossCause::Timeout | LossCause::RepeatedTimeout => clamp(path.in_flight.0.div_ceil(self.mss)) + 1,
+        };
+    }
+
+    /// The last loss was spurious.
+    pub fn undo(&mut self) {
+        self.cwnd = self.cwnd.max(self.before.0);
+        self.ssthresh = self.ssthresh.max(self.before.1);
+    }
+
+    /// Comes down to `window` after an idle time; three quarters of the old one are remembered.
+    pub fn restart(&mut self, window: Size) {
+        let window = clamp(window.0 / self.mss).max(1);
+        if window < self.cwnd {
+            self.ssthresh = self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4);
+            self.cwnd = window;
+            self.count = 0;
+        }
+    }
+}
+
+/// Counts beyond what 31 bits hold are never reached: a window of that many segments is beyond any sequence space.
+fn clamp(segments: u64) -> u32 {
+    u32::try_from(segments).unwrap_or(u32::MAX).min(u32::MAX >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments(initial: u32, ssthresh: u64) -> Segments {
+        Segments::new(Size(1000), initial, Some(Size(ssthresh * 1000)))
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold_and_hands_on_the_rest() {
+        let mut w = segments(10, 12);
+        assert_eq!((w.slow_start(5), w.cwnd()), (3, 12));
+    }
+
+    #[test]
+    fn avoidance_counts_to_the_window() {
+        let mut w = segments(10, 10);
+        for _ in 0..9 {
+            w.avoid(10, 1);
+        }
+        assert_eq!(w.cwnd(), 10);
+        w.avoid(10, 1);
+        assert_eq!(w.cwnd(), 11);
+        w.avoid(5, 12); // two at once, two are left
+        assert_eq!((w.cwnd(), w.count), (13, 2));
+    }
+}

@@ -1,0 +1,81 @@
+//! Linux sends in pieces of several segments, and waits for a piece to be full.
+//!
+//! Source: the behaviour of Linux 6.x (`tcp_tso_should_defer`, `tcp_tso_autosize`), which holds whether or not the device splits segments itself. A piece is what a
+//! millisecond takes at the pace of the connection (1.2 windows per round trip, 2 in slow start), at least two segments, and more where the round trip is a few
+//! milliseconds. When the windows leave room for less than a piece, the segments wait for the next acknowledgment to make more, if
+//! - no loss is being repaired,
+//! - something was sent within the last millisecond,
+//! - a third of the window would not already fit,
+//! - that acknowledgment is expected within a millisecond, or half a round trip if that is less.
+//!
+//! With acknowledgments a segment apart in time, half of the segments leave one acknowledgment late, and the last of a train may wait for the next round trip.
+
+use crate::cc::{Episode, Path};
+use crate::connection::Connection;
+use bentpipe_base::{Duration, Instant};
+
+/// Fewest segments of a piece.
+const FEWEST: u64 = 2;
+/// Largest piece in bytes.
+const LARGEST: u64 = 65_536;
+/// A piece takes this part of a second at the pace of the connection.
+const PER_SECOND: u64 = 1 << 10;
+/// The largest piece is halved for every so much of the smallest round trip: 2^9 microseconds.
+const NEAR: u64 = 512_000;
+/// How recent the last segment, and how near the next acknowledgment, must be.
+const SOON: Duration = Duration::from_millis(1);
+/// A share of the window that is sent at once.
+const SHARE: u64 = 3;
+
+/// The piece that is leaving now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Piece {
+    at: Instant,
+    left: u64,
+}
+
+impl Connection {
+    /// True when the next new segment waits. `window` is the one in force, `room` what the peer's leaves, both in bytes.
+    pub(crate) fn waits_for_piece(&mut self, now: Instant, path: &Path, window: u64, room: u64) -> bool {
+        let mss = self.mss();
+        if self.send.piece.at == now && self.send.piece.left > 0 {
+            self.send.piece.left -= 1;
+            return false;
+        }
+        let limit = room.min(window.saturating_sub(path.in_flight.0));
+        let size = self.piece_segments(path, window);
+        if limit < size * mss && self.may_wait(now, path, window, limit) {
+            return true;
+        }
+        self.send.piece = Piece { at: now, left: (limit / mss).min(size).saturating_sub(1) };
+        false
+    }
+
+    fn may_wait(&self, now: Instant, path: &Path, window: u64, limit: u64) -> bool {
+        let left = self.written.saturating_sub(self.board.next());
+        if self.recovery.episode() == Episode::Fast
+            || self.recovery.episode() == Episode::Timeout
+            || now.since(self.last_sent) > SOON
+            || left <= self.mss().max(limit)
+            || limit >= path.peer_window.0.min(window) / SHARE
+        {
+            return false;
+        }
+        let Some(head) = self.board.get(0) else { return false };
+        let expected = head.sent_at + path.srtt;
+        expected.since(now) <= SOON.min(path.srtt / 2)
+    }
+
+    /// Segments of a piece.
+    fn piece_segments(&self, path: &Path, window: u64) -> u64 {
+        let out = window.max(path.flight.0);
+        let slow = self.cc.ssthresh().is_none_or(|s| window < s.0 / 2);
+        let gain = if slow { 200 } else { 120 };
+        let per_second = u128::from(out) * 10_000_000 * gain;
+        let pace = u64::try_from(per_second / u128::from(path.srtt.0.max(1))).unwrap_or(u64::MAX);
+        let shift = path.rtt_min.0 / NEAR;
+        let near = if shift < 32 { LARGEST >> shift } else { 0 };
+        let bytes = (pace / PER_SECOND).saturating_add(near).min(LARGEST);
+        (bytes / self.mss()).max(FEWEST)
+    }
+}

@@ -1,0 +1,184 @@
+//! A Linux host: what it does otherwise than the RFCs say. Each test names the function of Linux 6.x whose rule it holds.
+
+use crate::script::{ACK, Dialogue, Seg, acks, data, nth, plain_with, sacks};
+use bentpipe_tcp::{Config, RtoConfig, Stack, Validation};
+
+fn linux(scheme: &str) -> Config {
+    plain_with(scheme).on(Stack::Linux)
+}
+
+fn flying(scheme: &str, n: u32) -> Dialogue {
+    Dialogue::flying(linux(scheme), n)
+}
+
+/// `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`: a share of the congestion window, in whole segments, whatever is in flight.
+#[test]
+fn a_loss_reduces_from_the_window() {
+    for (scheme, left) in [("cubic", 14_000), ("sack", 10_000)] {
+        let mut d = flying(scheme, 21);
+        d.gets(sacks(0, &[(1, 4)])).drain();
+        assert_eq!(d.cwnd(), left, "{scheme}: 21 * 717 / 1024, 21 / 2");
+    }
+}
+
+/// `tcp_cwnd_reduction`: the share of what was delivered is taken of the window before, and rounded up to segments.
+#[test]
+fn recovery_sends_by_the_window_of_before() {
+    let mut d = flying("sack", 10);
+    d.gets(sacks(0, &[(1, 2)])).sent(&[10]);
+    d.at(202).gets(sacks(0, &[(1, 3)])).sent(&[11]);
+    d.at(204).gets(sacks(0, &[(1, 4)])).sent(&[0]); // the threshold is 5, 8 are in flight
+    d.gets(sacks(0, &[(1, 5)])).sent(&[]); // ceil(2 * 5/10) is one, which was sent
+    d.gets(sacks(0, &[(1, 6)])).sent(&[12]); // ceil(3 * 5/10) is two
+}
+
+/// `tcp_cong_control`: the acknowledgment that ends recovery already makes the window grow, by all that it delivers.
+#[test]
+fn the_end_of_recovery_counts_for_growth() {
+    let mut d = flying("sack", 10);
+    d.gets(sacks(0, &[(1, 10)])).drain();
+    d.at(300).gets(acks(10)).drain();
+    assert_eq!(d.cwnd(), 5000);
+    for k in 11..15 {
+        d.gets(acks(k)).drain();
+    }
+    assert_eq!(d.cwnd(), 6000, "the one that ended it was the first of five");
+}
+
+/// `tcp_slow_start`: an acknowledgment of many segments grows the window by as many.
+#[test]
+fn slow_start_counts_segments() {
+    let mut d = flying("cubic", 10);
+    d.gets(acks(6));
+    assert_eq!(d.cwnd(), 16_000);
+}
+
+/// `__tcp_set_rto`: the smallest timeout is added to the round trip.
+#[test]
+fn the_smallest_timeout_is_added() {
+    let mut d = flying("newreno", 4);
+    d.gets(acks(1)).drain();
+    d.at(1299).sent(&[]).at(1305).sends(data(nth(1), 1000)); // 200 + 100 + 1000
+}
+
+/// `tcp_schedule_loss_probe`: a probe for a lone segment waits for the smallest timeout as well, one for more for 2 ms.
+#[test]
+fn a_lone_segment_is_probed_later() {
+    let rto = RtoConfig { min: bentpipe_base::Duration::from_millis(300), ..RtoConfig::default() };
+    for (segments, at) in [(2, 302), (1, 500)] {
+        let mut d = Dialogue::established(Config { rto, ..linux("cubic") });
+        d.write(segments * 1000).drain();
+        // the timeout, 100 + 300 ms from 100, is earlier than two round trips and 300 ms
+        d.at(at - 1).sent(&[]).at(at).sent(&[segments - 1]);
+    }
+}
+
+/// `tcp_timeout_mark_lost`, `tcp_enter_loss`: what was sent within the last round trip is not given up, and the window is one more than that.
+#[test]
+fn a_timeout_keeps_what_is_young() {
+    let mut d = Dialogue::established(Config { initial_window: 2, ..linux("cubic") });
+    d.write(2000).sent(&[0, 1]);
+    // a probe repeats the tail at 302; the timeout is at 302 + 1100, and two more are written just before it
+    d.at(302).sent(&[1]).at(1350).drain();
+    d.write(2000);
+    d.at(1402).drain();
+    assert_eq!(d.conn.stats().timeouts, 1);
+    assert!(d.conn.scoreboard().lost() <= 2000, "{:?}", d.conn.scoreboard());
+}
+
+/// `tcp_process_loss`: an original that arrives after a timeout proves it spurious at once.
+#[test]
+fn an_original_after_the_timeout_undoes_it() {
+    let mut d = flying("cubic", 6);
+    d.at(302).drain(); // the probe
+    d.at(1402).drain(); // the timeout
+    assert_eq!((d.cwnd(), d.conn.stats().timeouts), (1000, 1));
+    d.gets(sacks(0, &[(1, 2)])).drain();
+    assert_eq!((d.conn.stats().undone, d.cwnd()), (1, 6000));
+}
+
+/// `tcp_newreno_mark_lost`, `tcp_cwnd_reduction`: without SACK the hole that a partial ACK shows is sent when the reduction allows it.
+#[test]
+fn a_partial_ack_waits_for_the_reduction() {
+    let mut d = flying("newreno", 20);
+    d.gets_times(3, acks(0)).drain();
+    assert_eq!(d.cwnd(), 10_000);
+    d.gets_times(4, acks(0)).drain(); // five delivered, of which half are sent: three
+    d.gets(acks(2)).silent(); // of which the duplicates counted seven: one more, and half of six is three
+    d.gets(acks(2)).sends(data(nth(2), 1000));
+}
+
+/// `tcp_fastretrans_alert`: what was lost during recovery and is still missing when it ends lowers the window again.
+#[test]
+fn what_recovery_leaves_lost_lowers_the_window_again() {
+    let mut d = flying("sack", 20);
+    d.gets(sacks(0, &[(1, 5)])).drain();
+    assert_eq!(d.cwnd(), 10_000);
+    // new data of the recovery is lost as well, and resent within it
+    d.at(210).gets(sacks(0, &[(1, 20)])).drain();
+    let next = (d.conn.scoreboard().next() - 1) / 1000;
+    d.at(310).gets(sacks(0, &[(1, 20), (21, next)])).drain();
+    d.at(320).gets(sacks(20, &[(21, next)])).drain();
+    assert_eq!(d.cwnd(), 5000);
+}
+
+/// `tcp_process_loss`: without SACK, each duplicate of what F-RTO sent lets a lost segment go.
+#[test]
+fn duplicates_after_a_timeout_clock_the_resending() {
+    let mut d = flying("newreno", 6);
+    d.at(1500).drain();
+    d.gets(acks(1)).sent(&[6, 7]).gets(acks(1)).sent(&[1]).gets(acks(1)).sent(&[2]);
+}
+
+/// `tcp_is_non_sack_preventing_reopen`: without SACK recovery lasts until something beyond it is acknowledged.
+#[test]
+fn recovery_without_sack_ends_beyond_its_data() {
+    let mut d = flying("newreno", 10);
+    d.gets_times(9, acks(0)).drain();
+    let end = (d.conn.scoreboard().next() - 1) / 1000;
+    d.at(300).gets(acks(10)).drain();
+    d.gets_times(3, acks(10)).drain();
+    let before = d.conn.stats().retransmits;
+    assert!(end > 10 && before <= 2);
+}
+
+/// `tcp_cwnd_restart`: an idle window is halved for every timeout of idle time, down to the initial one.
+#[test]
+fn idle_time_halves_the_window() {
+    let config = Config { initial_window: 2, validation: Validation::Restart, ..linux("cubic") };
+    let mut d = Dialogue::established(config);
+    d.write(30_000).drain();
+    for round in 2..6 {
+        d.round(100 * round);
+    }
+    let before = d.cwnd();
+    assert!(before >= 16_000);
+    let rto = d.conn.rtt().rto().0 / 1_000_000;
+    d.at(600 + rto + 100).write(1000);
+    assert_eq!(d.cwnd(), before / 2);
+}
+
+/// `bictcp_update`: while no loss is known, and after a timeout, avoidance adds a segment for twenty at the latest.
+#[test]
+fn without_a_plateau_twenty_segments_add_one() {
+    let config = Config { initial_ssthresh: Some(bentpipe_base::Size(40_000)), ..linux("cubic") };
+    let mut d = Dialogue::flying(config, 40);
+    let grown: Vec<_> = (2..6).map(|i| d.round(100 * i) / 1000).collect();
+    assert!(grown.windows(2).all(|w| (2..=3).contains(&(w[1] - w[0]))), "{grown:?}");
+}
+
+/// `tcp_cwnd_validate`: a window that is full counts as used, also while the peer's window or a repair holds the sender.
+#[test]
+fn a_window_beyond_the_peers_stops_at_twice_of_it() {
+    let mut d = Dialogue::established(Config { initial_window: 10, ..linux("sack") });
+    d.write(1_000_000).drain();
+    for i in 2..12 {
+        d.at(100 * i);
+        let (una, next) = (d.conn.scoreboard().una(), d.conn.scoreboard().next());
+        for position in (una + 1..=next).filter(|p| (p - 1) % 1000 == 0) {
+            d.gets(Seg { ack: Some(position), win: 20_000, ..ACK });
+        }
+        d.drain();
+    }
+    assert!((20_000..=41_000).contains(&d.cwnd()), "{}", d.cwnd());
+}
