@@ -38,7 +38,7 @@ pub fn regular(rig: &Rig, n: u32) -> Outcome<Cycles> {
         rig.output(&TRIVIAL, LIMIT).map_err(|e| format!("cycle {}: {e}", cycle + 1))?;
     }
     let seconds = since.elapsed().as_secs_f64();
-    Ok(Cycles { n, seconds, leaks: Census::leaks(rig, &before, u64::from(n / 2).max(100))? })
+    Ok(Cycles { n, seconds, leaks: Census::leaks(rig, &before, u64::from(n / 2).max(500))? })
 }
 
 /// Kills a session `n` times at moments that `seed` chooses, has the leftovers removed, and looks each time. With `uplink` every

@@ -33,7 +33,7 @@ pub fn all(rig: &Rig) -> Outcome<Vec<Refusal>> {
         ("no link", &["emulate"], "Usage"),
         ("an unknown program", &["emulate", "geo-10m", "--", "no-such-program"], "no-such-program"),
         ("an unknown option", &["emulate", "geo-10m", "--lose", "1", "--", "true"], "--lose"),
-        ("a speed that is none", &["emulate", "geo-10m", "--speed", "-1", "--", "true"], "speed"),
+        ("a speed that is none", &["emulate", "geo-10m", "--speed=-1", "--", "true"], "speed"),
         ("no session to show", &["link", "show"], "emulate"),
         ("a change of nothing", &["link", "set"], "Usage"),
         ("a journal that is none", &["replay", "scenarios/window.toml"], "journal"),

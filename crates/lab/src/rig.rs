@@ -60,7 +60,16 @@ impl Rig {
         let mut rig = Self { program: folder.join("bin/bentpipe"), folder, ordinary: false, machine: None };
         rig.furnish(program, who).map_err(|e| format!("{}: {e}", rig.folder.display()))?;
         if is_root() {
-            let machine = Command::new("unshare").args(["--net", "--", "sleep", "infinity"]).spawn();
+            let closed = rig.folder.join("closed");
+            // what only root may open stands in for the device, as on most machines
+            let script = match who {
+                Who::Ourselves => "exec sleep infinity".to_owned(),
+                Who::Ordinary => {
+                    format!("mount --bind '{}' /dev/net/tun; exec sleep infinity", closed.display())
+                }
+            };
+            let words = ["--net", "--mount", "--", "sh", "-c", &script];
+            let machine = Command::new("unshare").args(words).stdin(Stdio::null()).spawn();
             rig.machine = Some(machine.map_err(|e| format!("unshare: {e}"))?);
             rig.machine_is_there()?;
             rig.shell("ip link set lo up", GRACE)?;
@@ -82,6 +91,8 @@ impl Rig {
             }
         }
         fs::set_permissions(&self.folder, Permissions::from_mode(0o755))?;
+        fs::write(self.folder.join("closed"), "")?;
+        fs::set_permissions(self.folder.join("closed"), Permissions::from_mode(0o600))?;
         for own in ["home", "run", "tmp"] {
             let own = self.folder.join(own);
             fs::set_permissions(&own, Permissions::from_mode(0o700))?;
@@ -98,7 +109,9 @@ impl Rig {
         let Some(machine) = &self.machine else { return Ok(()) };
         let theirs = format!("/proc/{}/ns/net", machine.id());
         let since = Instant::now();
-        while fs::read_link(&theirs).ok().is_none_or(|ns| ns == ours) {
+        let name = format!("/proc/{}/comm", machine.id());
+        let is_asleep = || fs::read_to_string(&name).is_ok_and(|n| n.trim() == "sleep");
+        while !is_asleep() || fs::read_link(&theirs).ok().is_none_or(|ns| ns == ours) {
             if since.elapsed() > GRACE {
                 return Err("a network namespace for the test cannot be made: run as root".to_owned());
             }
