@@ -2,6 +2,7 @@
 
 use crate::expect::Expect;
 use clap::{Args as ArgGroup, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Simulates TCP over satellite links.
@@ -56,9 +57,47 @@ pub(crate) enum Command {
         #[command(flatten)]
         input: Input,
     },
+    /// Run a command behind a link: real programs, real packets, in real time.
+    ///
+    /// LINK is a named link (`bentpipe links`) or a scenario file. The command runs at the near end, where the user of the satellite is; `far` is the name of
+    /// the other end. Without a command a shell is started.
+    #[command(after_help = EMULATE_EXAMPLES)]
+    Emulate(Box<Emulate>),
+    /// Run a scenario in simulated time and with this machine's own TCP in real time, and print both side by side.
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Box<Compare>),
     /// List the named links that a scenario can use, with their sources.
     Links {
         /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what this machine can do and, for each lack, the command that mends it.
+    ///
+    /// Exit status 3 when links cannot be emulated here.
+    Doctor {
+        /// Print it as JSON.
+        #[arg(long, conflicts_with = "clean")]
+        json: bool,
+        /// Remove what killed sessions have left behind.
+        #[arg(long)]
+        clean: bool,
+    },
+    /// Go to a host of a session and become a program there.
+    #[command(name = "__run", hide = true)]
+    Run(Run),
+    /// Show or change a link that is running, from another terminal.
+    #[command(after_help = crate::link::EXAMPLES)]
+    Link(crate::link::Link),
+    /// Watch a link that is running: rates, queues, losses, connections.
+    Top(crate::top::Top),
+    /// Run again what `emulate --journal` has recorded, in simulated time, and compare what comes out.
+    ///
+    /// Exit status 3 when it is something else.
+    Replay {
+        /// The journal.
+        file: PathBuf,
+        /// Print what came of it as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -83,6 +122,84 @@ pub(crate) struct Input {
     /// The value is written as in the file but without quotes: loss=1e-3, window='64 segments', delayed_ack=on.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub(crate) sets: Vec<(String, String)>,
+}
+
+/// A command behind a link.
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Emulate {
+    /// A named link, or a scenario file.
+    pub(crate) link: String,
+    /// The command, after `--`; a shell when there is none.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+    /// A line for a shell at the far end: it is started first, and ended with the command.
+    #[arg(long, value_name = "LINE")]
+    pub(crate) far: Option<OsString>,
+    /// Change a named link (rate, delay, buffer, loss or ber, as `bentpipe link set` does), or a parameter of a scenario; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(crate) sets: Vec<(String, String)>,
+    /// Seed of every random stream.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Let a scenario's timeline run faster by this factor.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+    /// Let the far end be this machine's own network, with its way to the internet. Needs root.
+    #[arg(long)]
+    pub(crate) uplink: bool,
+    /// Record every packet and every change in this file, for `bentpipe replay`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Write a page with pictures, tables and captures into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Without a command: print the whole report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Name of the session, by which `bentpipe link` and `bentpipe top` find it.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Do without real-time priority even where it is allowed.
+    #[arg(long)]
+    pub(crate) no_realtime: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let factor = text.parse().ok().filter(|f| (1e-3..=1e6).contains(f));
+    factor.ok_or_else(|| "write a number from 0.001 to 1000000".to_owned())
+}
+
+/// Simulated beside emulated.
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// Print both reports and the figures side by side as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the pages of both runs into folders in this one, `simulated` and `emulated`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Do without real-time priority even where it is allowed.
+    #[arg(long)]
+    pub(crate) no_realtime: bool,
+}
+
+/// What the helper of `emulate` is told.
+#[derive(Debug, ArgGroup)]
+pub(crate) struct Run {
+    #[arg(long)]
+    pub(crate) net_fd: i32,
+    #[arg(long)]
+    pub(crate) report_fd: i32,
+    #[arg(long)]
+    pub(crate) parent: i32,
+    #[arg(long)]
+    pub(crate) hosts: PathBuf,
+    #[arg(long)]
+    pub(crate) resolv: Option<PathBuf>,
+    #[arg(last = true)]
+    pub(crate) argv: Vec<OsString>,
 }
 
 /// A sweep.
@@ -137,6 +254,17 @@ const SIM_EXAMPLES: &str = "Examples:
   bentpipe sim scenarios/sharing.toml --set tcp=cubic --set loss=1e-3 --seed 7
   bentpipe sim scenarios/window.toml --set window='32 segments' --json
   bentpipe sim scenarios/faded.toml --set ber=1e-7 --out results/";
+
+const COMPARE_EXAMPLES: &str = "Examples:
+  bentpipe compare scenarios/window.toml --set duration='60 s'
+  bentpipe compare scenarios/transfer.toml --set size='10 kB' --json
+  bentpipe compare scenarios/sharing.toml --set tcp=cubic --set loss=1e-2 --out results/";
+
+const EMULATE_EXAMPLES: &str = "Examples:
+  bentpipe emulate geo-10m -- ping far
+  bentpipe emulate winds-24m --far 'iperf3 -s' -- iperf3 -c far
+  bentpipe emulate geo-10m --set loss=1e-3 --set rate=5Mbit/s
+  sudo bentpipe emulate ka-band-t1 --uplink -- curl https://example.org";
 
 const SWEEP_EXAMPLES: &str = "Examples:
   bentpipe sweep scenarios/faded.toml --out results/

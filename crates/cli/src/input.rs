@@ -9,9 +9,13 @@ use std::path::Path;
 
 /// Reads the file that the command line names.
 pub(crate) fn source(input: &Input) -> Result<Source, Failure> {
-    let name = input.file.display().to_string();
-    let bytes =
-        read(&input.file, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
+    file(&input.file)
+}
+
+/// Reads a scenario file.
+pub(crate) fn file(path: &Path) -> Result<Source, Failure> {
+    let name = path.display().to_string();
+    let bytes = read(path, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
     Source::from_bytes(name, &bytes).map_err(|diagnostic| Failure::Input(diagnostic.to_string()))
 }
 

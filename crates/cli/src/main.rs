@@ -1,12 +1,18 @@
 //! The command line: `bentpipe sim`, `bentpipe check`. Standard output is data, standard error is talk.
 
 mod args;
+mod compare;
+mod doctor;
+mod emulate;
 mod expect;
 mod input;
+mod link;
 mod links;
 mod options;
+mod replay;
 mod simulate;
 mod sweep;
+mod top;
 
 use args::{Args, Command, Page};
 use clap::Parser as _;
@@ -30,13 +36,24 @@ enum Failure {
 }
 
 fn main() -> ExitCode {
-    let (text, code) =
-        match run(&Args::parse().command).and_then(|(output, met)| print(&output).map(|()| met)) {
-            Ok(true) => return ExitCode::SUCCESS,
-            Ok(false) => return ExitCode::from(NOT_MET),
-            Err(Failure::Input(text)) => (text, BAD_INPUT),
-            Err(Failure::Run(text)) => (text, FAILED),
-        };
+    let command = Args::parse().command;
+    // These two end with somebody else's exit status.
+    let ended = match &command {
+        Command::Emulate(options) => Some(emulate::run(options)),
+        Command::Run(options) => Some(Ok(emulate::become_program(options))),
+        _ => None,
+    };
+    let outcome = match ended {
+        Some(Ok(status)) => return ExitCode::from(status),
+        Some(Err(failure)) => Err(failure),
+        None => run(&command),
+    };
+    let (text, code) = match outcome.and_then(|(output, met)| print(&output).map(|()| met)) {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => return ExitCode::from(NOT_MET),
+        Err(Failure::Input(text)) => (text, BAD_INPUT),
+        Err(Failure::Run(text)) => (text, FAILED),
+    };
     // Nothing is left to tell a user whose standard error is closed.
     let _ = writeln!(io::stderr(), "{text}");
     ExitCode::from(code)
@@ -52,7 +69,14 @@ fn run(command: &Command) -> Result<(String, bool), Failure> {
         Command::Merge { shards, out } => sweep::merge(shards, out),
         Command::Check { input } => input::load(input).map(|s| bentpipe_scenario::to_toml(&s)),
         Command::Links { json } => Ok(links::list(*json)),
+        Command::Doctor { json, clean } => return doctor::run(*json, *clean),
+        Command::Replay { file, json } => return replay::run(file, *json),
+        Command::Compare(options) => compare::run(options),
+        Command::Link(link) => link::run(link),
+        Command::Top(top) => top::run(top),
         Command::Generate { page: Page::Schema } => Ok(bentpipe_scenario::schema()),
+        // handled before
+        Command::Emulate(_) | Command::Run(_) => Ok(String::new()),
         Command::Generate { page: Page::Reference } => Ok(bentpipe_scenario::reference()),
     }?;
     Ok((text, true))

@@ -39,6 +39,18 @@ pub enum Error {
         /// What the kernel says.
         source: io::Error,
     },
+    /// The relay's ends.
+    #[error("error: {0}")]
+    Port(#[from] bentpipe_os::PortError),
+    /// The control socket.
+    #[error("error: {0}")]
+    Server(#[from] crate::server::ServerError),
+    /// The folder of results.
+    #[error("error: {0}")]
+    Results(#[from] bentpipe_results::Error),
+    /// The link itself.
+    #[error("error: {0}")]
+    Live(#[from] bentpipe_live::LiveError),
     /// Everything else that the system refuses.
     #[error("error: {what}: {source}")]
     System {
@@ -102,6 +114,14 @@ impl Error {
 
     /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::Netlink(_) | Self::Setting { .. } | Self::System { .. })
+        !matches!(
+            self,
+            Self::Netlink(_)
+                | Self::Setting { .. }
+                | Self::System { .. }
+                | Self::Live(_)
+                | Self::Server(_)
+                | Self::Results(_)
+        )
     }
 }

@@ -1,1 +1,23 @@
 //! Emulation sessions: namespaces around a live link, the programs in them, and what came out.
+
+pub mod client;
+pub mod compare;
+pub mod doctor;
+pub mod emulation;
+pub mod error;
+pub mod flows;
+mod hosts;
+pub mod leftovers;
+pub mod measure;
+mod mend;
+pub mod named;
+pub mod panel;
+pub mod registry;
+pub mod report;
+pub mod run;
+pub mod server;
+pub mod session;
+mod uplink;
+
+pub use error::Error;
+pub use session::Session;

@@ -2,7 +2,8 @@
 
 use super::{Session, Stand};
 use crate::leftovers::{self, pause};
-use bentpipe_os::process;
+use crate::uplink;
+use bentpipe_os::{namespace, process};
 use rustix::process::Signal;
 
 impl Session {
@@ -16,8 +17,17 @@ impl Session {
         leftovers::end_inner(&self.registry, &self.id);
         let networks: Vec<u64> = self.hosts.iter().filter(|h| h.own).map(|h| h.inode).collect();
         leftovers::end_processes(&networks, &mut || drop(self.news()));
-        if let Some(uplink) = self.uplink.take() {
-            uplink.undo(&self.registry, &self.id);
+        let _lock = self.lock.take().map_or_else(|| self.registry.lock(), Ok);
+        // The forwarder first: it uses what goes next.
+        self.uplink = None;
+        if self.entry.uplink.is_some() {
+            // Another session may have left something to this one: the file knows.
+            let entries = self.registry.entries().into_iter();
+            let written = entries.filter(|e| e.id == self.id).find_map(|e| e.uplink);
+            if let Some(entry) = written.or(self.entry.uplink.take()) {
+                // Nobody can be told of what fails here; `doctor` finds it.
+                let _ = namespace::in_network(&self.home, || uplink::undo(&entry, &self.registry, &self.id));
+            }
         }
         self.registry.remove(&self.id);
     }

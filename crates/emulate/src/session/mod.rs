@@ -19,7 +19,7 @@ mod signals;
 pub use programs::{Ended, News, Stand, check_program};
 pub use signals::Signals;
 
-use crate::registry::{Entry, Registry};
+use crate::registry::{Entry, Locked, Registry};
 use crate::uplink::Uplink;
 use bentpipe_os::netlink::{Mac, Metrics};
 use core::net::IpAddr;
@@ -107,6 +107,8 @@ pub struct Session {
     entry: Entry,
     programs: Vec<programs::Running>,
     uplink: Option<Uplink>,
+    /// Held while the session is being made.
+    lock: Option<Locked>,
     ended: bool,
 }
 

@@ -69,6 +69,7 @@ impl Session {
             entry,
             programs: Vec::new(),
             uplink: None,
+            lock: Some(lock),
             ended: false,
         };
         session.wire(layout, enclosing.as_ref())?;
@@ -76,7 +77,7 @@ impl Session {
         if layout.uplink {
             session.add_uplink()?;
         }
-        drop(lock);
+        session.lock = None;
         process::adopt_orphans().map_err(|e| Error::system("adopting orphans", e))?;
         Ok(session)
     }
@@ -145,14 +146,13 @@ impl Session {
         let interface = self.hosts[self.far].interface.clone();
         let address = self.hosts[self.far].addresses.clone();
         let entry = UplinkEntry { interface, table: format!("bentpipe_{}", self.entry.pid), settings: Vec::new() };
-        self.entry.uplink = Some(entry.clone());
         let others = self.registry.entries();
-        let entry = Uplink::plan(&self.home, entry, &others)?;
+        let entry = in_network(&self.home, || Uplink::plan(entry, &others))??;
         // Written down before it is done: whoever cleans up after us must know.
         self.entry.uplink = Some(entry.clone());
         self.registry.write(&self.entry)?;
         let home = self.home.try_clone().map_err(|e| Error::system("a descriptor", e))?;
-        self.uplink = Some(Uplink::apply(home, entry, &address)?);
+        self.uplink = Some(Uplink::apply(home, &entry, &address)?);
         let resolv = self.registry.file(&self.id, "resolv");
         if let Some(uplink) = &mut self.uplink {
             uplink.names(&resolv, &address)?;
@@ -176,7 +176,11 @@ fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>
             format!("{stem}-{pid}")
         }
     };
-    let depth = enclosing.map_or(0, |e| e.depth + 1);
+    let depth = match enclosing {
+        Some(enclosing) => enclosing.depth + 1,
+        None if layout.uplink => Uplink::free_depth(MAX_DEPTH)?,
+        None => 0,
+    };
     if depth > MAX_DEPTH {
         return Err(Error::TooDeep(MAX_DEPTH));
     }
@@ -238,10 +242,13 @@ fn new_network() -> Result<OwnedFd, Error> {
 /// A network namespace with nothing but a loopback interface; the thread is in it afterwards.
 fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, Error> {
     let network = new_network()?;
-    // A new namespace takes some of these from the machine's own. Echo requests of ordinary programs: a group must be known in the user namespace.
-    let group = getegid().as_raw();
-    let ping = if rootless { format!("{group} {group}") } else { "0 2147483647".to_owned() };
-    set("net/ipv4/ping_group_range", &ping)?;
+    // A new namespace takes some of these from the machine's own. Echo requests of ordinary programs: a group must be known in the user namespace, which may
+    // also be that of a link around this one.
+    let ping = "net/ipv4/ping_group_range";
+    if rootless || set(ping, "0 2147483647").is_err() {
+        let group = getegid().as_raw();
+        set(ping, &format!("{group} {group}"))?;
+    }
     for name in ["ip_forward", "conf/all/rp_filter", "conf/default/rp_filter", "conf/all/send_redirects"] {
         set(&format!("net/ipv4/{name}"), "0")?;
     }
@@ -316,7 +323,8 @@ fn pair(middle: &mut Netlink, port: &str, peer: &str, network: &OwnedFd) -> Resu
         peer_mac: HOST_MAC,
         peer_network: network.as_fd(),
         mtu: MTU,
-    })
+    })?;
+    middle.set_up(port)
 }
 
 /// A pair whose other end has the first name with this stem that is free there.
@@ -336,6 +344,7 @@ fn free_pair(middle: &mut Netlink, port: &str, stem: &str, network: &OwnedFd) ->
 /// Addresses of a host, and everything reached over its link. Called in its namespace.
 fn attach(addresses: &[IpAddr], metrics: &Metrics) -> Result<(), Error> {
     let mut netlink = Netlink::open()?;
+    netlink.set_up(INTERFACE)?;
     for &address in addresses {
         netlink.add_address(INTERFACE, address)?;
         let everywhere = match address {
@@ -350,6 +359,7 @@ fn attach(addresses: &[IpAddr], metrics: &Metrics) -> Result<(), Error> {
 /// Routes to single addresses over an interface. Called in the namespace of that interface.
 pub(super) fn lead_to(interface: &str, addresses: &[IpAddr]) -> Result<(), Error> {
     let mut netlink = Netlink::open()?;
+    netlink.set_up(interface)?;
     for &address in addresses {
         let length = if address.is_ipv4() { 32 } else { 128 };
         netlink.replace_route(&Route { to: (address, length), interface, metrics: Metrics::default() })?;

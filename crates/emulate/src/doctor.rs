@@ -1,0 +1,186 @@
+//! What this machine can do, what it lacks, and the command that mends each lack.
+
+use crate::error::Error;
+use crate::leftovers;
+use crate::mend;
+use crate::registry::Registry;
+use crate::session::{HOST_MAC, MTU, PORT_MAC};
+use bentpipe_os::netlink::{Netlink, VethPair};
+use bentpipe_os::packet::VethPort;
+use bentpipe_os::{capability, namespace, realtime, sysctl};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
+use std::process::{Command, Stdio};
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It works.
+    Good,
+    /// Something is missing that not everybody needs.
+    Lack,
+    /// Without this nothing can be emulated.
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What mends it: commands, a line each.
+    pub mends: Vec<String>,
+}
+
+impl Finding {
+    fn new(name: &'static str, state: State, found: impl Into<String>, mends: &[&str]) -> Self {
+        Self { name, state, found: found.into(), mends: mends.iter().map(|m| (*m).to_owned()).collect() }
+    }
+
+    fn good(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Good, found, &[])
+    }
+}
+
+/// Looks at everything. The process ends in namespaces of its own, so it must have one thread and does nothing else afterwards.
+pub fn examine() -> Vec<Finding> {
+    let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft(), tun()];
+    all.extend(namespaces());
+    all.push(priority());
+    // What matters most comes first.
+    all.reverse();
+    all
+}
+
+fn leftovers_of_the_dead() -> Finding {
+    let name = "leftovers";
+    match Registry::open() {
+        Err(error) => {
+            let text = error.to_string();
+            let mut lines = text.lines().map(|l| l.trim_start_matches("error: ").trim_start_matches("help: "));
+            let found = lines.next().unwrap_or_default().to_owned();
+            Finding { name, state: State::Bad, found, mends: lines.map(str::to_owned).collect() }
+        }
+        Ok(registry) => {
+            let dead = leftovers::found(&registry);
+            let names: Vec<&str> = dead.iter().map(|e| e.id.as_str()).collect();
+            if names.is_empty() {
+                return Finding::good(name, "none");
+            }
+            let found = format!("of sessions that were killed: {}", names.join(", "));
+            Finding::new(name, State::Lack, found, &["bentpipe doctor --clean"])
+        }
+    }
+}
+
+fn cores() -> Finding {
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    let found = format!("{count}");
+    if count > 1 {
+        return Finding::good("cores", found);
+    }
+    Finding::new("cores", State::Lack, "1: the link and the programs behind it take turns, so packets are late", &[])
+}
+
+fn ipv6() -> Finding {
+    if fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
+        return Finding::good("IPv6", "there");
+    }
+    let found = "missing: links carry IPv4 only";
+    Finding::new("IPv6", State::Lack, found, &["remove ipv6.disable=1 from the kernel's command line, then restart"])
+}
+
+fn congestion_controls() -> Finding {
+    let name = "congestion controls";
+    let there = sysctl::read("net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let mends: Vec<String> = ["cubic", "reno", "bbr", "vegas", "hybla", "westwood"]
+        .into_iter()
+        .filter(|wanted| !there.split_whitespace().any(|known| known == *wanted))
+        .map(|missing| format!("for {missing}: sudo modprobe tcp_{missing}, if this kernel was built with it"))
+        .collect();
+    let state = if mends.is_empty() { State::Good } else { State::Lack };
+    Finding { name, state, found: there, mends }
+}
+
+fn nft() -> Finding {
+    let name = "nft (for --uplink)";
+    match Command::new("nft").arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output() {
+        Ok(output) if output.status.success() => {
+            Finding::good(name, String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        _ => Finding::new(name, State::Lack, "missing", &["sudo apt-get install nftables, or the package of that name"]),
+    }
+}
+
+fn tun() -> Finding {
+    let name = "/dev/net/tun (for TUN ports)";
+    match File::options().read(true).write(true).open("/dev/net/tun") {
+        Ok(_) => Finding::good(name, "may be opened"),
+        Err(error) => {
+            let mend = match error.kind() {
+                std::io::ErrorKind::NotFound => "sudo modprobe tun; in a container: --device /dev/net/tun",
+                _ => "not needed: bentpipe uses veth; for others: sudo chmod 0666 /dev/net/tun",
+            };
+            Finding::new(name, State::Lack, error.to_string(), &[mend])
+        }
+    }
+}
+
+/// Tries all that a session needs, in the order in which it does.
+fn namespaces() -> Vec<Finding> {
+    let (users, networks, ports) = ("user namespaces", "network namespaces", "packet ports");
+    let mut all = Vec::new();
+    if capability::has(capability::NEEDED) {
+        all.push(Finding::good(users, "not needed: this process may make network namespaces"));
+    } else if let Err(error) = namespace::new_user() {
+        let found = error.to_string();
+        return vec![Finding { name: users, state: State::Bad, found, mends: mend::user_namespaces() }];
+    } else {
+        all.push(Finding::good(users, "an ordinary user may make them"));
+    }
+    let pair = || -> Result<(), Error> {
+        let host = namespace::new_network().map_err(|e| Error::system("a network namespace", e))?;
+        namespace::new_network().map_err(|e| Error::system("a second network namespace", e))?;
+        Ok(Netlink::open()?.add_veth(&VethPair {
+            name: "p0",
+            mac: PORT_MAC,
+            peer: "bent0",
+            peer_mac: HOST_MAC,
+            peer_network: host.as_fd(),
+            mtu: MTU,
+        })?)
+    };
+    let plain = |error: String| error.trim_start_matches("error: ").to_owned();
+    if let Err(error) = pair() {
+        let found = plain(error.to_string());
+        let mut mends = mend::user_namespaces();
+        if found.contains("pair of interfaces") {
+            mends = vec!["sudo modprobe veth".to_owned()];
+        }
+        all.push(Finding { name: networks, state: State::Bad, found, mends });
+        return all;
+    }
+    all.push(Finding::good(networks, "they can be made, with interfaces in them"));
+    all.push(match VethPort::open("p0", HOST_MAC) {
+        Ok(_) => Finding::good(ports, "packet sockets with virtio headers work"),
+        Err(error) => Finding::new(ports, State::Bad, error.to_string(), &["sudo modprobe af_packet"]),
+    });
+    all
+}
+
+fn priority() -> Finding {
+    let name = "real-time priority";
+    let got = realtime::raise();
+    let found = got.to_string();
+    if got.refused.is_none() {
+        return Finding::good(name, found);
+    }
+    let mend = "start bentpipe as root, or: echo \"$USER - rtprio 50\" | sudo tee /etc/security/limits.d/bentpipe.conf, then log in again";
+    Finding::new(name, State::Lack, found, &[mend])
+}

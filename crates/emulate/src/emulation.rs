@@ -1,0 +1,231 @@
+//! A command behind a link, from beginning to end.
+
+use crate::error::Error;
+use crate::panel::Panel;
+use crate::report::{Beside, Flows, Recording, Seat, Watch};
+use crate::session::{HOST_MAC, HostLayout, Layout, News, Session, Signals, Stand, check_program};
+use bentpipe_live::{Door, Running, Setup, Timing};
+use bentpipe_os::packet::VethPort;
+use bentpipe_os::{Clock, PacketPort};
+use bentpipe_scenario::{NodeKind, Scenario};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The network.
+    pub scenario: Scenario,
+    /// What it is called, for people and in the session's name.
+    pub title: String,
+    /// Name of the session.
+    pub name: Option<String>,
+    /// The far end is this machine's own network.
+    pub uplink: bool,
+    /// How much faster the scenario's timeline runs.
+    pub speed: f64,
+    /// Ask for real-time priority.
+    pub realtime: bool,
+    /// Where to record all inputs.
+    pub journal: Option<PathBuf>,
+    /// A folder for the page, tables and captures.
+    pub out: Option<PathBuf>,
+    /// A line for a shell at the far end.
+    pub far: Option<OsString>,
+    /// The command, as words.
+    pub command: Vec<OsString>,
+}
+
+/// The places of hosts among the nodes: those of all, near's and far's among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    /// Indices among the scenario's nodes.
+    pub nodes: Vec<usize>,
+    /// Index among `nodes`: the receiver of the first flow, where the user is.
+    pub near: usize,
+    /// Its sender.
+    pub far: usize,
+}
+
+impl Hosts {
+    /// Of a scenario.
+    pub fn of(scenario: &Scenario) -> Self {
+        let all = scenario.nodes.iter().enumerate();
+        let nodes: Vec<usize> = all.filter(|(_, n)| n.kind == NodeKind::Host).map(|(i, _)| i).collect();
+        let place = |node: usize| nodes.iter().position(|n| *n == node).unwrap_or(0);
+        let (near, far) = scenario.flows.first().map_or((0, 1), |f| (place(f.to), place(f.from)));
+        Self { nodes, near, far }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Ended {
+    /// The command's exit status.
+    pub status: u8,
+    /// Whether the machine was fast enough.
+    pub timing: Timing,
+    /// Files in the folder that was asked for.
+    pub files: Vec<PathBuf>,
+}
+
+/// A session with its link.
+#[derive(Debug)]
+struct Emulation<'a> {
+    plan: &'a Plan,
+    hosts: Hosts,
+    session: Session,
+    link: Running,
+    signals: Signals,
+    panel: Panel,
+    clock: Clock,
+    recording: Option<Recording>,
+    watch: Option<Watch>,
+}
+
+/// Runs the command. The process must have one thread yet. `log` gets a line for each thing that a user should hear of meanwhile.
+///
+/// # Errors
+/// What is missing, and how to mend it; a program that cannot be started; a link that fails. Nothing is left behind.
+pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
+    let mut emulation = Emulation::start(plan)?;
+    // A failed start of a program still has to take down links and namespaces.
+    let status = emulation.programs(log);
+    let Emulation { plan, hosts, mut session, link, panel, recording, watch, .. } = emulation;
+    session.end();
+    drop(panel);
+    let outcome = link.stop()?;
+    let (status, gate) = (status?, hosts.nodes[hosts.far]);
+    let timing = outcome.timing.clone();
+    let files = match recording {
+        None => Vec::new(),
+        Some(recording) => {
+            let flows = watch.map_or_else(Flows::default, |w| w.stop(&plan.scenario, Some(gate)));
+            recording.finish(&outcome, Beside { flows, ..Beside::default() })?.1
+        }
+    };
+    Ok(Ended { status, timing, files })
+}
+
+impl<'a> Emulation<'a> {
+    fn start(plan: &'a Plan) -> Result<Self, Error> {
+        if let Some(program) = plan.command.first() {
+            check_program(program)?;
+        }
+        let hosts = Hosts::of(&plan.scenario);
+        let name = |node: &usize| plan.scenario.nodes[*node].name.clone();
+        let layout = Layout {
+            name: plan.name.clone(),
+            title: plan.title.clone(),
+            hosts: hosts.nodes.iter().map(|n| HostLayout { name: name(n), ..HostLayout::default() }).collect(),
+            near: hosts.near,
+            far: hosts.far,
+            uplink: plan.uplink,
+        };
+        // Before the session, so that no signal ends this process while there is something to be undone.
+        let signals = Signals::listen().map_err(|e| Error::system("listening to signals", e))?;
+        let session = Session::open(&layout)?;
+        let panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
+        let clock = Clock::start();
+        let mut recording =
+            plan.out.as_ref().map(|dir| Recording::begin(dir, &plan.scenario, clock)).transpose()?;
+        let mut doors = Vec::new();
+        for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
+            let port: Box<dyn PacketPort> = Box::new(VethPort::open(&host.port, HOST_MAC)?);
+            doors.push(Door { host: *node, port, addresses: host.addresses.clone() });
+        }
+        let setup = Setup {
+            scenario: plan.scenario.clone(),
+            speed: plan.speed,
+            doors,
+            gate: Some(hosts.nodes[hosts.far]),
+            clock,
+            journal: plan.journal.clone(),
+            record: plan.out.is_some(),
+            realtime: plan.realtime,
+        };
+        let link = Running::start(setup, recording.as_mut().and_then(Recording::take_install))?;
+        let mut this = Self { plan, hosts, session, link, signals, panel, clock, recording, watch: None };
+        if plan.out.is_some() {
+            this.watch = Some(this.watch().map_err(|e| Error::system("following connections", e))?);
+        }
+        Ok(this)
+    }
+
+    /// Follows the connections in all hosts.
+    fn watch(&self) -> std::io::Result<Watch> {
+        let hosts = self.session.hosts.iter().zip(&self.hosts.nodes);
+        let seats: Vec<Seat<'_>> = hosts
+            .map(|(host, node)| Seat {
+                name: host.name.clone(),
+                node: *node,
+                network: host.network.as_fd(),
+                addresses: host.addresses.clone(),
+                own: host.own,
+            })
+            .collect();
+        Watch::start(&seats, self.clock)
+    }
+
+    /// Runs the commands and waits for the one at the near end; gives its exit status.
+    fn programs(&mut self, log: &mut dyn FnMut(&str)) -> Result<u8, Error> {
+        if let Some(line) = &self.plan.far {
+            let shell = ["/bin/sh".into(), "-c".into(), line.clone()];
+            self.session.start(self.session.far, &shell, Stand::Background)?;
+        }
+        let near = self.session.start(self.session.near, &self.plan.command, Stand::Foreground)?;
+        loop {
+            self.sleep();
+            for signal in self.signals.take() {
+                self.session.pass_on(signal);
+            }
+            for news in self.session.news() {
+                match news {
+                    News::Ended(pid, ended) if pid == near => return Ok(ended.exit_status()),
+                    News::Stopped(pid) if pid == near => stop_with(near),
+                    _ => {}
+                }
+            }
+            self.serve(log);
+            if self.link.has_ended() {
+                // What follows says why.
+                return Ok(1);
+            }
+        }
+    }
+
+    /// Until there is a signal or a client, but not for long: it must be seen when the link fails.
+    fn sleep(&self) {
+        let long = if self.panel.is_behind() { 10_000_000 } else { 500_000_000 };
+        let fds = self.panel.fds();
+        let all = [self.signals.fd()].into_iter().chain(fds);
+        let all: Vec<_> = all.collect();
+        let mut polled: Vec<PollFd<'_>> = all.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        // An interrupted wait is a wait that has ended.
+        let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: long }));
+    }
+
+    /// Answers `bentpipe link` and `bentpipe top`; whoever asks for the first time has the connections followed from then on.
+    fn serve(&mut self, log: &mut dyn FnMut(&str)) {
+        let mut asked = false;
+        let watch = &self.watch;
+        let lines = self.panel.serve(&self.link, &mut || {
+            asked = true;
+            watch.as_ref().map_or_else(Vec::new, Watch::lately)
+        });
+        lines.iter().for_each(|line| log(line));
+        if asked && self.watch.is_none() {
+            // Without it a look at the link lacks the connections, no more.
+            self.watch = self.watch().ok();
+        }
+    }
+}
+
+/// The command has stopped itself: so does this process, that the user's shell hears of it; both go on together.
+fn stop_with(near: i32) {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+    bentpipe_os::process::signal(near, Signal::CONT);
+}

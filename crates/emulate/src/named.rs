@@ -1,0 +1,100 @@
+//! A named link as a scenario: two hosts, `far` and `near`, and the link between them.
+
+use bentpipe_base::{Duration, Rate, Size};
+use bentpipe_link::{Capacity, Change};
+use bentpipe_scenario::{Buffer, Diagnostic, DirectionSpec, Scenario, Source, load};
+
+/// The scenario of a named link. Forward leads from `far` to `near`, which is where the user is.
+///
+/// # Errors
+/// When there is no link of this name; the error lists those that there are.
+pub fn named(name: &str, seed: Option<u64>) -> Result<Scenario, Box<Diagnostic>> {
+    // A name is quoted, so that nothing it holds can be taken for TOML.
+    let quoted = serde_json::Value::from(name).to_string();
+    let text = format!(
+        r#"schema = 1
+title = {quoted}
+duration = "31536000 s"
+
+[[hosts]]
+name = "far"
+
+[[hosts]]
+name = "near"
+
+[[links]]
+name = "link"
+from = "far"
+to = "near"
+profile = {quoted}
+
+[[flows]]
+name = "down"
+from = "far"
+to = "near"
+"#
+    );
+    load(&Source::new("named link", &text), &[], seed).map_err(|fault| on_command_line(fault, name))
+}
+
+/// The user has seen no file: what is wrong is the name.
+fn on_command_line(mut fault: Box<Diagnostic>, name: &str) -> Box<Diagnostic> {
+    let line = format!("emulate {name}");
+    fault.place = bentpipe_scenario::Place::find("command line", &line, line.len() - name.len(), line.len());
+    fault
+}
+
+/// Changes both directions of a named link before it starts, in the words of `bentpipe link set`. A queue that is not named grows with rate and delay: it holds what the
+/// rate carries in one round trip.
+pub fn change(scenario: &mut Scenario, change: &Change) {
+    for link in &mut scenario.links {
+        let round_trip = [&link.forward, &link.backward].map(|d| change.delay.unwrap_or(d.delay));
+        let round_trip = round_trip[0] + round_trip[1];
+        for direction in [&mut link.forward, &mut link.backward] {
+            one(direction, change, round_trip);
+        }
+    }
+}
+
+fn one(direction: &mut DirectionSpec, change: &Change, round_trip: Duration) {
+    if let Some(rate) = change.rate {
+        direction.rate = rate;
+    }
+    if let Some(delay) = change.delay {
+        direction.delay = delay;
+    }
+    direction.loss = change.loss.unwrap_or(direction.loss);
+    direction.ber = change.ber.unwrap_or(direction.ber);
+    direction.buffer = match change.buffer {
+        Some(Capacity::Packets(n)) => Buffer::Packets(n),
+        Some(Capacity::Bytes(n)) => Buffer::Bytes(n),
+        None if change.rate.is_some() || change.delay.is_some() => Buffer::Bytes(product(direction.rate, round_trip)),
+        None => direction.buffer,
+    };
+}
+
+/// What `rate` carries in `time`; at least two full packets.
+fn product(rate: Rate, time: Duration) -> Size {
+    let bits = u128::from(rate.bps()) * u128::from(time.0) / 1_000_000_000;
+    Size((bits / 8).clamp(3000, 1 << 40) as u64)
+}
+
+/// Directions whose queue holds less than what their rate carries in a round trip over their link: name, what it holds, what that would be.
+pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
+    let mut all = Vec::new();
+    for link in &scenario.links {
+        let round_trip = link.forward.delay + link.backward.delay;
+        for (name, direction) in [(&link.name, &link.forward), (&link.reverse_name, &link.backward)] {
+            let wants = product(direction.rate, round_trip);
+            let (has, text) = match direction.buffer {
+                // As full packets: what a user thinks of who counts them.
+                Buffer::Packets(n) => (Size(u64::from(n) * 1500), format!("{n} packets")),
+                Buffer::Bytes(bytes) => (bytes, bytes.to_string()),
+            };
+            if has.0 < wants.0 && wants.0 > 3000 {
+                all.push((name.clone(), text, wants.to_string()));
+            }
+        }
+    }
+    all
+}

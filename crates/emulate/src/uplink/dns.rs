@@ -1,0 +1,213 @@
+//! A small DNS forwarder: questions from behind the link go to a resolver that answers only on this machine.
+//!
+//! Nothing is looked at but the number of a question, which is replaced (RFC 5625: a proxy passes on what it does not understand). Bounded: a question that is not answered
+//! is forgotten, and so is the oldest when there are too many.
+
+use crate::error::Error;
+use bentpipe_os::namespace;
+use core::net::{IpAddr, SocketAddr};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+const PORT: u16 = 53;
+/// Questions that wait for an answer.
+const MOST: usize = 512;
+/// Connections at a time.
+const CONNECTIONS: usize = 16;
+/// A connection on which nothing moves for so long is closed.
+const IDLE: Duration = Duration::from_secs(10);
+/// Longest message over UDP.
+const LONGEST: usize = 65_535;
+
+/// A running forwarder.
+#[derive(Debug)]
+pub(super) struct Forwarder {
+    thread: Option<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Forwarder {
+    /// Listens at `at` in the network `home` and asks `resolver` there; `None` when somebody else already listens there, who will answer then.
+    pub(super) fn start(home: &OwnedFd, at: IpAddr, resolver: IpAddr) -> Result<Option<Self>, Error> {
+        let open = || {
+            let sockets = (UdpSocket::bind((at, PORT))?, TcpListener::bind((at, PORT))?);
+            sockets.0.set_nonblocking(true)?;
+            sockets.1.set_nonblocking(true)?;
+            let here: SocketAddr = if resolver.is_ipv4() { ([127, 0, 0, 1], 0).into() } else { ([0_u16; 8], 0).into() };
+            let upstream = UdpSocket::bind(here)?;
+            upstream.connect((resolver, PORT))?;
+            upstream.set_nonblocking(true)?;
+            Ok((sockets.0, sockets.1, upstream))
+        };
+        let fault = |e: io::Error| Error::system("the DNS forwarder", e);
+        let opened: io::Result<_> = namespace::in_network(home, open).map_err(|e| fault(e.into()))?;
+        let (udp, tcp, upstream) = match opened {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Ok(None),
+            opened => opened.map_err(fault)?,
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, home) = (Arc::clone(&stop), home.try_clone().map_err(fault)?);
+        let thread = Builder::new()
+            .name("bentpipe-names".to_owned())
+            .spawn(move || serve(&home, &udp, &tcp, &upstream, resolver, &stopped))
+            .map_err(fault)?;
+        Ok(Some(Self { thread: Some(thread), stop }))
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(
+    home: &OwnedFd,
+    udp: &UdpSocket,
+    tcp: &TcpListener,
+    upstream: &UdpSocket,
+    resolver: IpAddr,
+    stop: &AtomicBool,
+) {
+    // Connections to the resolver are made from there.
+    if namespace::enter_network(home).is_err() {
+        return;
+    }
+    let mut questions = Questions::default();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let mut buffer = vec![0; LONGEST];
+    while !stop.load(Ordering::Relaxed) {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        let mut fds =
+            [PollFd::new(udp, PollFlags::IN), PollFd::new(upstream, PollFlags::IN), PollFd::new(tcp, PollFlags::IN)];
+        // An interrupted wait is a wait that has ended.
+        let _ = poll(&mut fds, Some(&timeout));
+        while let Ok((length, client)) = udp.recv_from(&mut buffer) {
+            if questions.ask(&mut buffer[..length], client) {
+                // Lost: the client asks again.
+                let _ = upstream.send(&buffer[..length]);
+            }
+        }
+        // A resolver that is not there yet answers with an error: no reason to stop.
+        while let Ok(length) = upstream.recv(&mut buffer) {
+            if let Some(client) = questions.answer(&mut buffer[..length]) {
+                let _ = udp.send_to(&buffer[..length], client);
+            }
+        }
+        while let Ok((client, _)) = tcp.accept() {
+            connect(client, resolver, &connections);
+        }
+    }
+}
+
+/// Carries a connection, if there is room for it.
+fn connect(client: TcpStream, resolver: IpAddr, connections: &Arc<AtomicUsize>) {
+    if connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
+        connections.fetch_sub(1, Ordering::Relaxed);
+        return;
+    }
+    let count = Arc::clone(connections);
+    let carry = move || {
+        let _ = carry(client, resolver);
+        count.fetch_sub(1, Ordering::Relaxed);
+    };
+    if Builder::new().name("bentpipe-names".to_owned()).spawn(carry).is_err() {
+        connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Question and answer by turns, each with its length before it (RFC 1035, 4.2.2), until one side has enough.
+fn carry(mut client: TcpStream, resolver: IpAddr) -> io::Result<()> {
+    let mut server = TcpStream::connect_timeout(&SocketAddr::new(resolver, PORT), IDLE)?;
+    for stream in [&client, &server] {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(IDLE))?;
+        stream.set_write_timeout(Some(IDLE))?;
+    }
+    let mut message = Vec::new();
+    loop {
+        pass(&mut client, &mut server, &mut message)?;
+        pass(&mut server, &mut client, &mut message)?;
+    }
+}
+
+fn pass(from: &mut TcpStream, to: &mut TcpStream, message: &mut Vec<u8>) -> io::Result<()> {
+    let mut length = [0; 2];
+    from.read_exact(&mut length)?;
+    message.clear();
+    message.extend(length);
+    message.resize(2 + usize::from(u16::from_be_bytes(length)), 0);
+    from.read_exact(&mut message[2..])?;
+    to.write_all(message)
+}
+
+/// Who asked what.
+#[derive(Debug, Default)]
+struct Questions {
+    /// Our number, the client's number, the client; oldest first.
+    waiting: VecDeque<(u16, [u8; 2], SocketAddr)>,
+    last: u16,
+}
+
+impl Questions {
+    /// Gives a question a number of ours; false when it is none.
+    fn ask(&mut self, question: &mut [u8], client: SocketAddr) -> bool {
+        let Some(number) = question.first_chunk_mut::<2>() else { return false };
+        if self.waiting.len() == MOST {
+            self.waiting.pop_front();
+        }
+        // The upstream socket is connected within this machine: nobody else can answer, so the number need not be hard to guess.
+        self.last = self.last.wrapping_add(1);
+        self.waiting.push_back((self.last, *number, client));
+        *number = self.last.to_be_bytes();
+        true
+    }
+
+    /// Gives an answer the number of its question; `None` when nobody waits for it.
+    fn answer(&mut self, answer: &mut [u8]) -> Option<SocketAddr> {
+        let number = answer.first_chunk_mut::<2>()?;
+        let ours = u16::from_be_bytes(*number);
+        let place = self.waiting.iter().position(|(n, ..)| *n == ours)?;
+        let (_, theirs, client) = self.waiting.remove(place)?;
+        *number = theirs;
+        Some(client)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_answer_finds_who_asked() {
+        let mut questions = Questions::default();
+        let client = |n: u16| SocketAddr::from(([10, 55, 0, 1], n));
+        let (mut first, mut second) = ([7, 7, 1], [7, 7, 2]);
+        assert!(questions.ask(&mut first, client(1)) && questions.ask(&mut second, client(2)));
+        assert_ne!(first[..2], second[..2]);
+        assert_eq!((questions.answer(&mut second), second), (Some(client(2)), [7, 7, 2]));
+        assert_eq!((questions.answer(&mut first), first), (Some(client(1)), [7, 7, 1]));
+        assert_eq!(questions.answer(&mut first), None, "an answer is given once");
+        assert!(!questions.ask(&mut [1], client(3)) && questions.answer(&mut []).is_none());
+    }
+
+    #[test]
+    fn questions_without_answers_are_forgotten() {
+        let mut questions = Questions::default();
+        for n in 0..2 * MOST as u16 {
+            assert!(questions.ask(&mut [0; 12], SocketAddr::from(([10, 55, 0, 1], n))));
+        }
+        assert_eq!(questions.waiting.len(), MOST);
+    }
+}

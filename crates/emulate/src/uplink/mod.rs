@@ -1,0 +1,119 @@
+//! The far end of a link in the machine's own network (`--uplink`): one interface, one nftables table, and the kernel settings that a router needs.
+//!
+//! All of it is written into the registry before it is done, and taken back in the opposite order: by the session when it ends, or by whoever cleans up after
+//! it. The interface is the other end of one in the relay's network namespace and goes with that.
+
+mod dns;
+mod resolv;
+mod rules;
+mod settings;
+
+use crate::error::Error;
+use crate::registry::{Entry, Registry, UplinkEntry};
+use bentpipe_os::namespace;
+use bentpipe_os::netlink::{Netlink, RouteEntry};
+use core::net::IpAddr;
+use dns::Forwarder;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// What was changed.
+#[derive(Debug)]
+pub(crate) struct Uplink {
+    home: OwnedFd,
+    forwarder: Option<Forwarder>,
+}
+
+impl Uplink {
+    /// The first depth whose addresses this machine's network does not use itself.
+    pub(crate) fn free_depth(most: u8) -> Result<u8, Error> {
+        let routes = Netlink::open()?.routes()?;
+        let taken = |depth: u8| routes.iter().any(|route| overlaps(route, 55 + depth));
+        (0..most).find(|depth| !taken(*depth)).ok_or_else(|| {
+            Error::Uplink("this machine has routes into all of 10.55.0.0/16 and the networks after it".to_owned())
+        })
+    }
+
+    /// What will have to be changed. Called in the network of the machine.
+    pub(crate) fn plan(mut entry: UplinkEntry, others: &[Entry]) -> Result<UplinkEntry, Error> {
+        rules::check()?;
+        entry.settings = settings::wanted(&entry.interface, others)?;
+        Ok(entry)
+    }
+
+    /// Changes it. `addresses` are those of the far end.
+    pub(crate) fn apply(home: OwnedFd, entry: &UplinkEntry, addresses: &[IpAddr]) -> Result<Self, Error> {
+        namespace::in_network(&home, || {
+            let mut netlink = Netlink::open()?;
+            for &address in addresses {
+                netlink.add_address(&entry.interface, address)?;
+            }
+            rules::add(entry)?;
+            settings::apply(entry)
+        })
+        .map_err(|e| Error::system("this machine's own network", e))??;
+        Ok(Self { home, forwarder: None })
+    }
+
+    /// Sees to it that names resolve behind the link: writes `file`, which stands there in the place of /etc/resolv.conf.
+    pub(crate) fn names(&mut self, file: &Path, addresses: &[IpAddr]) -> Result<(), Error> {
+        let fault = |e| Error::system(file.display().to_string(), e);
+        let ours = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        let resolv = resolv::behind_the_link(&ours);
+        let (Some(resolver), Some(&at)) = (resolv.local, addresses.first()) else {
+            return fs::write(file, resolv.text).map_err(fault);
+        };
+        self.forwarder = Forwarder::start(&self.home, at, resolver)?;
+        fs::write(file, format!("nameserver {at}\n{}", resolv.text)).map_err(fault)
+    }
+}
+
+/// True when a route leads into the IPv4 addresses `10.second.0.0/16`, but not when it is a default route or one that everybody has.
+fn overlaps(route: &RouteEntry, second: u8) -> bool {
+    let (IpAddr::V4(to), length) = route.to else { return false };
+    if length < 8 {
+        return false;
+    }
+    let mask = u32::MAX << (32 - u32::from(length.clamp(1, 16)));
+    (u32::from(to) ^ u32::from_be_bytes([10, second, 0, 0])) & mask == 0
+}
+
+/// Changes back what a session has changed and says what that was. Called in the network of the machine.
+pub(crate) fn undo(entry: &UplinkEntry, registry: &Registry, id: &str) -> Vec<String> {
+    let mut done = Vec::new();
+    if rules::remove(entry) {
+        done.push(format!("nftables table inet {} removed", entry.table));
+    }
+    let others: Vec<Entry> = registry
+        .entries()
+        .into_iter()
+        .filter(|e| e.id != id && e.uplink.is_some() && e.is_alive())
+        .collect();
+    let in_use = others.iter().flat_map(|e| &e.uplink).any(|u| u.interface == entry.interface);
+    if !in_use && Netlink::open().is_ok_and(|mut n| n.delete(&entry.interface).is_ok()) {
+        done.push(format!("interface {} removed", entry.interface));
+    }
+    match others.into_iter().next() {
+        // Another session still needs a router; the last one to go gives the settings back.
+        Some(heir) => settings::hand_over(entry, heir, registry),
+        None => done.extend(settings::restore(entry)),
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_the_machine_uses_are_left_alone() {
+        let route = |to: [u8; 4], length| RouteEntry { to: (IpAddr::from(to), length), interface: None, table: 254 };
+        assert!(overlaps(&route([10, 0, 0, 0], 8), 55));
+        assert!(overlaps(&route([10, 55, 3, 0], 24), 55));
+        assert!(overlaps(&route([10, 48, 0, 0], 12), 55));
+        assert!(!overlaps(&route([10, 56, 0, 0], 16), 55));
+        assert!(!overlaps(&route([192, 168, 0, 0], 16), 55));
+        assert!(!overlaps(&route([0, 0, 0, 0], 0), 55), "a default route says nothing about who is there");
+    }
+}

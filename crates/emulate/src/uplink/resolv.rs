@@ -1,0 +1,61 @@
+//! What stands in /etc/resolv.conf behind a link to this machine's network.
+
+use core::fmt::Write as _;
+use core::net::IpAddr;
+
+/// Where resolvers are that everybody can reach, or the one that only this machine can.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Resolv {
+    /// The lines that hold behind the link as well.
+    pub(super) text: String,
+    /// A resolver on this machine that no one else reaches, when there is no other.
+    pub(super) local: Option<IpAddr>,
+}
+
+/// Takes over what does not depend on where it is read.
+pub(super) fn behind_the_link(ours: &str) -> Resolv {
+    let mut text = String::new();
+    let (mut local, mut reachable) = (None, false);
+    for line in ours.lines() {
+        let mut words = line.split_whitespace();
+        let Some("nameserver") = words.next() else {
+            let _ = writeln!(text, "{line}");
+            continue;
+        };
+        let address = words.next().and_then(|word| word.parse::<IpAddr>().ok());
+        match address {
+            Some(address) if !is_local(address) => {
+                let _ = writeln!(text, "{line}");
+                reachable = true;
+            }
+            // One with a zone (fe80::1%eth0) is reached by asking the machine's own resolver, if there is one.
+            _ => local = local.or(address),
+        }
+    }
+    // resolv.conf(5): without any, it is on the local machine.
+    let local = if reachable { None } else { Some(local.unwrap_or(IpAddr::from([127, 0, 0, 1]))) };
+    Resolv { text, local }
+}
+
+fn is_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_unspecified(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unspecified() || v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resolvers_elsewhere_stay_and_those_on_the_machine_are_stood_in_for() {
+        let elsewhere = "search example.org\nnameserver 192.0.2.53\nnameserver 127.0.0.1\n";
+        let wanted = Resolv { text: "search example.org\nnameserver 192.0.2.53\n".to_owned(), local: None };
+        assert_eq!(behind_the_link(elsewhere), wanted);
+        let here = "nameserver 127.0.0.53\noptions edns0\n";
+        let wanted = Resolv { text: "options edns0\n".to_owned(), local: Some([127, 0, 0, 53].into()) };
+        assert_eq!(behind_the_link(here), wanted);
+        assert_eq!(behind_the_link("").local, Some([127, 0, 0, 1].into()));
+    }
+}

@@ -1,0 +1,91 @@
+//! Kernel settings that make a router of a machine, and how they were before.
+//!
+//! IPv4 forwards by interface, so only those are touched that did not forward yet. IPv6 has one switch for all, which also ends the machine's own listening to router
+//! advertisements unless `accept_ra` is 2.
+
+use crate::error::Error;
+use crate::registry::{Entry, Registry, UplinkEntry};
+use bentpipe_os::netlink::Netlink;
+use bentpipe_os::sysctl;
+use core::net::IpAddr;
+
+const ALL_V6: &str = "net/ipv6/conf/all/forwarding";
+
+/// Settings to be changed, with the values that they have to get back: those that other sessions have changed too.
+pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)>, Error> {
+    let mut netlink = Netlink::open()?;
+    let interfaces: Vec<String> = netlink.interfaces()?.into_iter().map(|(_, name)| name).collect();
+    let mut all: Vec<(String, String)> =
+        others.iter().filter(|e| e.is_alive()).flat_map(|e| &e.uplink).flat_map(|u| u.settings.clone()).collect();
+    let mut add = |name: String, value: &str| {
+        if !all.iter().any(|(known, _)| *known == name) {
+            all.push((name, value.to_owned()));
+        }
+    };
+    let theirs = || interfaces.iter().filter(|name| *name != "lo" && *name != own && !name.starts_with("bentup"));
+    for interface in theirs() {
+        let name = format!("net/ipv4/conf/{interface}/forwarding");
+        if sysctl::read(&name).is_ok_and(|v| v == "0") {
+            add(name, "0");
+        }
+    }
+    let everywhere = |to: (IpAddr, u8)| to.0.is_ipv6() && to.1 == 0;
+    let has_v6 = netlink.routes()?.iter().any(|r| everywhere(r.to) && r.table == 254 && r.interface.is_some());
+    if has_v6 && sysctl::read(ALL_V6).is_ok_and(|v| v == "0") {
+        for interface in theirs() {
+            // Given back last: the switch for all overwrites them.
+            let name = format!("net/ipv6/conf/{interface}/forwarding");
+            if sysctl::read(&name).is_ok_and(|v| v == "1") {
+                add(name, "1");
+            }
+            let name = format!("net/ipv6/conf/{interface}/accept_ra");
+            if sysctl::read(&name).is_ok_and(|v| v == "1") {
+                add(name, "1");
+            }
+        }
+        add(ALL_V6.to_owned(), "0");
+    }
+    Ok(all)
+}
+
+/// Makes a router of the machine, our own interface included.
+pub(super) fn apply(entry: &UplinkEntry) -> Result<(), Error> {
+    let own = [("ipv4", "forwarding", "1"), ("ipv4", "rp_filter", "0"), ("ipv6", "accept_ra", "0"), ("ipv6", "disable_ipv6", "0")];
+    for (family, name, value) in own {
+        let name = format!("net/{family}/conf/{}/{name}", entry.interface);
+        sysctl::write_if_there(&name, value).map_err(|e| fault(&name, value, e))?;
+    }
+    for (name, _) in &entry.settings {
+        let value = if name.ends_with("/accept_ra") { "2" } else { "1" };
+        sysctl::write_if_there(name, value).map_err(|e| fault(name, value, e))?;
+    }
+    Ok(())
+}
+
+/// Gives everything back, last things first; says what.
+pub(super) fn restore(entry: &UplinkEntry) -> Vec<String> {
+    let mut done = Vec::new();
+    for (name, value) in entry.settings.iter().rev() {
+        if matches!(sysctl::write_if_there(name, value), Ok(true)) {
+            done.push(format!("setting {name} is {value} again"));
+        }
+    }
+    done
+}
+
+/// Leaves it to another session to give them back.
+pub(super) fn hand_over(entry: &UplinkEntry, mut heir: Entry, registry: &Registry) {
+    if let Some(uplink) = &mut heir.uplink {
+        for setting in &entry.settings {
+            if !uplink.settings.iter().any(|known| known.0 == setting.0) {
+                uplink.settings.push(setting.clone());
+            }
+        }
+        // The heir reads its entry again before it ends.
+        let _ = registry.write(&heir);
+    }
+}
+
+fn fault(name: &str, value: &str, source: std::io::Error) -> Error {
+    Error::Setting { name: name.to_owned(), value: value.to_owned(), source }
+}
