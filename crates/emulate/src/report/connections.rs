@@ -15,8 +15,9 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Most flows that are followed.
 const MOST_FLOWS: usize = 256;
-/// Connections beyond them are counted up to here.
+/// Connections beyond them are counted up to here, and connections without data remembered.
 const MOST_COUNTED: usize = 65_536;
+const MOST_WAITING: usize = 4096;
 
 /// Who is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub(super) struct Connections {
     hosts: Vec<Host>,
     open: BTreeMap<Key, Flow>,
     ended: Vec<Flow>,
+    /// Connections on which nothing was sent yet: a time when they were not there, and when they were first seen to be established.
+    waiting: BTreeMap<Key, (Instant, Option<Instant>)>,
     /// The time axis; the flows have their series themselves.
     record: Record,
     looked: Instant,
@@ -69,6 +72,7 @@ impl Connections {
             hosts,
             open: BTreeMap::new(),
             ended: Vec::new(),
+            waiting: BTreeMap::new(),
             record: Record { every, ..Record::default() },
             looked: now,
             last_row: Instant::ZERO,
@@ -80,84 +84,97 @@ impl Connections {
     pub(super) fn look(&mut self, now: Instant, found: &[Found]) {
         let mut there = BTreeSet::new();
         for (host, connection) in found.iter().flat_map(|f| f.connections.iter().map(|c| (f.host, c))) {
-            there.extend(self.take(now, host, connection, false));
+            there.extend(self.take(now, host, connection, false).into_iter().flatten());
         }
         for (host, connection) in found.iter().flat_map(|f| f.ended.iter().map(|c| (f.host, c))) {
-            let over = self.take(now, host, connection, true);
-            there.retain(|key| over != Some(*key));
+            for key in self.take(now, host, connection, true).into_iter().flatten() {
+                there.remove(&key);
+            }
         }
         let all = found.iter().flat_map(|f| f.connections.iter().chain(&f.ended));
         let received: BTreeMap<(SocketAddr, SocketAddr), u64> =
             all.filter_map(|c| Some(((plain(c.peer), plain(c.local)), c.info?.bytes_received))).collect();
         for (key, flow) in &mut self.open {
-            if let Some(received) = received.get(&(key.local, key.peer)) {
+            if let Some(received) = received.get(&(key.local, key.peer)).filter(|_| !key.incoming) {
                 flow.arrived(now, *received);
             }
             flow.tick(now.since(self.looked));
         }
         self.row(now);
+        self.waiting.retain(|key, _| there.contains(key));
         let gone: Vec<Key> = self.open.keys().filter(|key| !there.contains(key)).copied().collect();
         for key in gone {
-            let flow = self.open.remove(&key);
-            self.ended.extend(flow.filter(Flow::carried).map(Flow::over));
+            self.ended.extend(self.open.remove(&key).map(Flow::over));
         }
         self.looked = now;
     }
 
-    /// Takes in what one end says; returns the flow that it is about.
-    fn take(&mut self, now: Instant, host: usize, c: &Connection, over: bool) -> Option<Key> {
+    /// Takes in what one end says; returns the flows that it is about: what it sends, and what it receives from somebody who cannot be asked.
+    fn take(&mut self, now: Instant, host: usize, c: &Connection, over: bool) -> [Option<Key>; 2] {
         let (local, peer) = (plain(c.local), plain(c.peer));
-        let here = self.hosts.get(host)?;
         let owner = |ip: IpAddr| self.hosts.iter().position(|h| h.addresses.contains(&ip));
         let to = owner(peer.ip());
+        let is_own = |host: usize| self.hosts.get(host).is_some_and(|h| h.own);
         let inside = peer.ip().is_loopback() || to == Some(host) || peer.ip() == local.ip();
-        let beyond = !here.own && to.is_none_or(|to| !self.hosts[to].own);
+        let beyond = !is_own(host) && !to.is_some_and(is_own);
         if inside || beyond || c.state == State::Listening {
-            return None;
+            return [None; 2];
         }
-        let opening = c.info.is_none() || (c.state == State::Opening && !over);
-        let sends = c.info.is_some_and(|i| i.data_out > 0);
-        // the peer's own end tells, where somebody looks at it
-        let receives = to.is_none() && !sends && c.info.is_some_and(|i| i.data_in > 0);
         let outgoing = Key { host, local, peer, incoming: false };
-        let key = Key { incoming: receives && !self.has_sent(&outgoing), ..outgoing };
-        if over && !self.open.contains_key(&key) && !sends && !receives {
+        let incoming = Key { incoming: true, ..outgoing };
+        let sent = c.info.is_some_and(|i| i.data_out > 0);
+        let received = to.is_none() && c.info.is_some_and(|i| i.data_in > 0);
+        [
+            if sent { self.tell(now, outgoing, c) } else { self.wait(now, outgoing, c, over) },
+            received.then(|| self.tell(now, incoming, c)).flatten(),
+        ]
+    }
+
+    /// A connection on which nothing was sent yet: remembers since when it is there.
+    fn wait(&mut self, now: Instant, key: Key, c: &Connection, over: bool) -> Option<Key> {
+        if over || (self.waiting.len() >= MOST_WAITING && !self.waiting.contains_key(&key)) {
             return None;
         }
-        if self.open.get(&key).is_some_and(|f| c.info.as_ref().is_some_and(|i| f.is_older_than(i))) {
-            let old = self.open.remove(&key)?;
-            self.ended.extend(Some(old).filter(Flow::carried).map(Flow::over));
-        }
-        if !self.open.contains_key(&key) {
-            if self.open.len() + self.ended.len() >= MOST_FLOWS {
-                if self.left_out.len() < MOST_COUNTED && !over {
-                    self.left_out.insert(key);
-                }
-                return None;
-            }
-            let node = |host: Option<usize>| host.map(|h| self.hosts[h].node);
-            let (mut from, mut end) = ((self.name(local), node(Some(host))), (self.name(peer), node(to)));
-            if key.incoming {
-                core::mem::swap(&mut from, &mut end);
-            }
-            let ends = Ends {
-                name: format!("{} > {}", from.0, end.0),
-                from: from.1,
-                to: end.1,
-                addresses: (local, peer),
-            };
-            self.open.insert(key, Flow::new(ends, key.incoming, self.looked, self.record.time_s.len()));
-        }
-        let flow = self.open.get_mut(&key)?;
-        match (&c.info, opening) {
-            (Some(info), false) => flow.look(now, info, &c.congestion),
-            _ => flow.opening(now),
+        let known = self.waiting.entry(key).or_insert((self.looked, None));
+        if c.state != State::Opening {
+            known.1.get_or_insert(now);
         }
         Some(key)
     }
 
-    fn has_sent(&self, key: &Key) -> bool {
-        self.open.get(key).is_some_and(Flow::carried)
+    fn tell(&mut self, now: Instant, key: Key, c: &Connection) -> Option<Key> {
+        let info = c.info?;
+        if self.open.get(&key).is_some_and(|f| f.is_older_than(&info)) {
+            self.ended.extend(self.open.remove(&key).map(Flow::over));
+        }
+        if !self.open.contains_key(&key) {
+            if self.open.len() + self.ended.len() >= MOST_FLOWS {
+                if self.left_out.len() < MOST_COUNTED {
+                    self.left_out.insert(key);
+                }
+                return None;
+            }
+            let flow = self.begin(key);
+            self.open.insert(key, flow);
+        }
+        self.open.get_mut(&key)?.look(now, &info, &c.congestion);
+        Some(key)
+    }
+
+    fn begin(&mut self, key: Key) -> Flow {
+        let node = |ip: IpAddr| self.hosts.iter().find(|h| h.addresses.contains(&ip)).map(|h| h.node);
+        let [mut from, mut to] = [key.local, key.peer].map(|a| (self.name(a), node(a.ip())));
+        if key.incoming {
+            core::mem::swap(&mut from, &mut to);
+        }
+        let name = format!("{} > {}", from.0, to.0);
+        let ends = Ends { name, from: from.1, to: to.1, addresses: (key.local, key.peer) };
+        let (start, established) = self.waiting.remove(&key).unwrap_or((self.looked, None));
+        let mut flow = Flow::new(ends, key.incoming, start, self.record.time_s.len());
+        if let Some(at) = established {
+            flow.established(at);
+        }
+        flow
     }
 
     fn name(&self, address: SocketAddr) -> String {
@@ -182,7 +199,7 @@ impl Connections {
 
     /// Those that are open, the busiest first.
     pub(super) fn states(&self) -> Vec<FlowState> {
-        let mut all: Vec<FlowState> = self.open.values().filter(|f| f.carried()).map(Flow::state).collect();
+        let mut all: Vec<FlowState> = self.open.values().map(Flow::state).collect();
         all.sort_by(|a, b| b.goodput_bps.total_cmp(&a.goodput_bps));
         all
     }
@@ -194,7 +211,7 @@ impl Connections {
         path_bps: &dyn Fn(Option<usize>, Option<usize>) -> u64,
     ) -> Flows {
         let mut all = core::mem::take(&mut self.ended);
-        all.extend(core::mem::take(&mut self.open).into_values().filter(Flow::carried));
+        all.extend(core::mem::take(&mut self.open).into_values());
         let counted: Vec<(Ends, u64)> = all.iter().map(|f| (f.ends.clone(), f.delivered)).collect();
         all.retain(|flow| keeps(flow, &counted));
         all.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| a.ends.name.cmp(&b.ends.name)));
@@ -224,3 +241,7 @@ impl Connections {
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
+
+#[cfg(test)]
+#[path = "connections_tests.rs"]
+mod tests;

@@ -75,8 +75,10 @@ impl Flow {
         }
     }
 
-    pub(super) fn opening(&mut self, now: Instant) {
-        self.samples.opening(now);
+    /// It was open by `at`.
+    pub(super) fn established(&mut self, at: Instant) {
+        self.samples.opening(at);
+        self.established = Some(at);
     }
 
     /// What its end says.
@@ -102,19 +104,15 @@ impl Flow {
 
     /// Payload sent once, where the kernel counts it.
     fn sent(&self) -> u64 {
-        let (sent, again) = self.samples.last.bytes_sent;
-        if sent == 0 { u64::MAX } else { sent.saturating_sub(again) }
+        let last = &self.samples.last;
+        let (sent, again) = last.bytes_sent;
+        if sent == 0 && last.data_out > 0 { u64::MAX } else { sent.saturating_sub(again) }
     }
 
     /// True when `info` is of a later connection between the same ports.
     pub(super) fn is_older_than(&self, info: &TcpInfo) -> bool {
         let last = &self.samples.last;
         info.data_out < last.data_out || info.bytes_received < last.bytes_received
-    }
-
-    /// True when it has carried anything.
-    pub(super) fn carried(&self) -> bool {
-        self.delivered > 0 || (!self.incoming && self.samples.last.data_out > 0)
     }
 
     /// It has ended.
