@@ -154,14 +154,14 @@ impl Connections {
                 }
                 return None;
             }
-            let flow = self.begin(key);
+            let flow = self.begin(now, key);
             self.open.insert(key, flow);
         }
         self.open.get_mut(&key)?.look(now, &info, &c.congestion);
         Some(key)
     }
 
-    fn begin(&mut self, key: Key) -> Flow {
+    fn begin(&mut self, now: Instant, key: Key) -> Flow {
         let node = |ip: IpAddr| self.hosts.iter().find(|h| h.addresses.contains(&ip)).map(|h| h.node);
         let [mut from, mut to] = [key.local, key.peer].map(|a| (self.name(a), node(a.ip())));
         if key.incoming {
@@ -169,10 +169,12 @@ impl Connections {
         }
         let name = format!("{} > {}", from.0, to.0);
         let ends = Ends { name, from: from.1, to: to.1, addresses: (key.local, key.peer) };
-        let (start, established) = self.waiting.remove(&key).unwrap_or((self.looked, None));
+        let known = self.waiting.remove(&key);
+        let start = known.map_or(self.looked, |(start, _)| start);
         let mut flow = Flow::new(ends, key.incoming, start, self.record.time_s.len());
-        if let Some(at) = established {
-            flow.established(at);
+        if let Some((_, established)) = known {
+            // it was seen being opened, and sends as soon as it is open
+            flow.established(established.unwrap_or(now));
         }
         flow
     }
