@@ -153,6 +153,9 @@ pub(crate) struct Emulate {
     /// Write a page with pictures, tables and captures into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Capture every direction of every link, not only those that a scenario's `captures` name. A named link is captured anyway.
+    #[arg(long, requires = "out")]
+    pub(crate) capture: bool,
     /// Without a command: print the whole report as JSON.
     #[arg(long)]
     pub(crate) json: bool,

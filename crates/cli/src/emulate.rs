@@ -5,6 +5,7 @@ use crate::args::{self, Emulate};
 use crate::compare;
 use crate::input::{self, Beside};
 use bentpipe_emulate::emulation::{self, Plan};
+use bentpipe_emulate::report::capture_everything;
 use bentpipe_emulate::run::Run;
 use bentpipe_emulate::{Error, named};
 use bentpipe_scenario::{Diagnostic, Scenario, Source, profiles};
@@ -51,7 +52,7 @@ pub(crate) fn become_program(options: &args::Run) -> u8 {
 
 fn plan(options: &Emulate) -> Result<Plan, Failure> {
     let refused = |fault: Box<Diagnostic>| Failure::Input(fault.to_string());
-    let (scenario, title) = if is_file(&options.link) {
+    let (mut scenario, title) = if is_file(&options.link) {
         from_file(options)?
     } else {
         let mut scenario = named::named(&options.link, options.seed).map_err(refused)?;
@@ -59,6 +60,10 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         named::change(&mut scenario, &bentpipe_scenario::change(&words).map_err(refused)?);
         (scenario, options.link.clone())
     };
+    // a file says itself what is to be captured
+    if options.capture || (options.out.is_some() && !is_file(&options.link)) {
+        capture_everything(&mut scenario);
+    }
     Ok(Plan {
         scenario,
         title,
