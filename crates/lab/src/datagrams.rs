@@ -6,7 +6,7 @@ use crate::stats::binomial;
 use serde_json::Value;
 use std::time::Duration;
 
-/// IP and UDP headers before a payload.
+/// IPv4 and UDP headers before a payload. With IPv6 a datagram of 1500 B would be two packets.
 const HEADERS: f64 = 28.0;
 
 /// A stream of datagrams to the user.
@@ -53,7 +53,7 @@ pub fn send(rig: &Rig, emulate: &[&str], stream: &Stream) -> Outcome<Tally> {
     let payload = stream.ip_len - HEADERS as u32;
     let rate = (stream.rate_bps * (f64::from(stream.ip_len) - HEADERS) / f64::from(stream.ip_len)) as u64;
     let (seconds, name) = (stream.seconds, file.display());
-    let script = format!("sleep 1; iperf3 -c far -u -R -l {payload} -b {rate} -t {seconds} -J >'{name}'");
+    let script = format!("sleep 1; iperf3 -4 -c far -u -R -l {payload} -b {rate} -t {seconds} -J >'{name}'");
     let words = [&["emulate"], emulate, &["--far", "iperf3 -s -1", "--", "sh", "-c", &script]].concat();
     let done = rig.run(&words, Duration::from_secs(u64::from(seconds) + 60))?;
     let result = json(&file);

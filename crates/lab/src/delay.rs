@@ -66,7 +66,7 @@ pub fn rate(rig: &Rig, emulate: &[&str], offered_bps: f64, seconds: u32) -> Outc
     // with a clock at the receiver alone: what is in flight at the end does not count
     let script = format!(
         "FILE='{name}'; FILTER='udp and src host far'\n{CAPTURE}sleep 1
-iperf3 -c far -u -R -l 1472 -b {payload_bps} -t {length} >&2 || exit 8; finish"
+iperf3 -4 -c far -u -R -l 1472 -b {payload_bps} -t {length} >&2 || exit 8; finish"
     );
     let limit = Duration::from_secs(60 + u64::from(length));
     let words = [&["emulate"], emulate, &["--far", "iperf3 -s -1", "--", "sh", "-c", &script]].concat();

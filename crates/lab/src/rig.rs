@@ -154,8 +154,9 @@ impl Rig {
     pub fn command(&self, program: &Path, args: &[&str]) -> Command {
         let mut words: Vec<String> = Vec::new();
         if let Some(machine) = &self.machine {
-            words
-                .extend(["nsenter", "--target", &machine.id().to_string(), "--net", "--"].map(str::to_owned));
+            let (id, folder) = (machine.id().to_string(), format!("--chdir={}", self.folder.display()));
+            let enter = ["nsenter", "--target", &id, "--net", "--mount", "--", "env", &folder, "--"];
+            words.extend(enter.map(str::to_owned));
         }
         if self.ordinary {
             let user = NOBODY.to_string();

@@ -34,6 +34,14 @@ pub struct Soak {
 }
 
 impl Soak {
+    /// What became of the packets, by the counts of the interfaces and the link: a receiver that is too slow loses in its socket, and that is not the link's.
+    pub fn on_the_link(&self) -> Tally {
+        let lost = self.drops.iter().find(|(name, _)| name == "link packet_loss").map_or(0, |(_, n)| *n);
+        let overflown: u64 =
+            self.drops.iter().filter(|(name, _)| name == "link queue_full").map(|(_, n)| n).sum();
+        Tally { sent: self.interfaces.0 - overflown, lost, out_of_order: self.tally.out_of_order }
+    }
+
     /// Packets that are missing without a cause: sent, less received, less dropped with one.
     pub fn unexplained(&self) -> i64 {
         let to_user = self.drops.iter().filter(|(name, _)| !name.starts_with("link-return"));
@@ -64,7 +72,7 @@ pub fn run(rig: &Rig, seconds: u32, seed: u64) -> Outcome<Soak> {
     let single = "ip link set dev bent0 gso_max_segs 1";
     let rate = (RATE_BPS * SHARE * 1472.0 / 1500.0) as u64;
     let at_near = format!(
-        "{single} && sleep 1 && iperf3 -c far -u -R -l 1472 -b {rate} -t {seconds} -i 60 -J >'{}' || exit 8
+        "{single} && sleep 1 && iperf3 -4 -c far -u -R -l 1472 -b {rate} -t {seconds} -i 60 -J >'{}' || exit 8
 sleep 4; cat /proc/net/dev >'{}'; \"$BENTPIPE\" link show --json >'{}'",
         result.display(),
         near.display(),
@@ -125,7 +133,7 @@ mod tests {
             tally: Tally { sent: 1000, lost: 10, out_of_order: 0 },
             interfaces: (1012, 1000),
             drops: vec![
-                ("link loss".into(), 10),
+                ("link packet_loss".into(), 10),
                 ("link queue_full".into(), 2),
                 ("link-return loss".into(), 5),
             ],
@@ -133,6 +141,7 @@ mod tests {
             rss_kb: (0..40).map(|i| 5000 + i).collect(),
         };
         assert_eq!((soak.unexplained(), soak.growth_kb()), (0, 20));
+        assert_eq!(soak.on_the_link(), Tally { sent: 1010, lost: 10, out_of_order: 0 });
         soak.interfaces.1 -= 3;
         assert_eq!(soak.unexplained(), 3);
     }

@@ -51,7 +51,7 @@ pub fn load(rig: &Rig, emulate: &[&str], load: Load, seconds: u32) -> Outcome<Lo
         Load::Tcp(streams) => format!("-C cubic -P {streams}"),
     };
     let script = format!(
-        "sleep 1; iperf3 -c far -R {kind} -t {seconds} -J >'{}' || exit 8; \"$BENTPIPE\" link show --json >'{}'",
+        "sleep 1; iperf3 -4 -c far -R {kind} -t {seconds} -J >'{}' || exit 8; \"$BENTPIPE\" link show --json >'{}'",
         result.display(),
         state.display()
     );
