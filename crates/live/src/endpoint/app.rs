@@ -116,8 +116,12 @@ impl Endpoint {
         }
         let taken = socket.write(bytes);
         socket.wants_write |= taken < bytes.len();
-        self.mark(id);
-        if taken == 0 && !bytes.is_empty() { Err(EndpointError::NotNow) } else { Ok(taken) }
+        if taken > 0 {
+            self.mark(id);
+        } else if !bytes.is_empty() {
+            return Err(EndpointError::NotNow);
+        }
+        Ok(taken)
     }
 
     /// Reads from the stream; zero is its end.
@@ -151,8 +155,7 @@ impl Endpoint {
         if let Some(ending) = socket.ending {
             return Err(EndpointError::Ended(ending));
         }
-        socket.shut = true;
-        socket.conn.close();
+        socket.shut();
         self.mark(id);
         Ok(())
     }

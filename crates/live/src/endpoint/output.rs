@@ -37,7 +37,9 @@ impl Endpoint {
 
     /// A connection has nothing more to send for now: what its application must know, and when it is called again.
     fn settle(&mut self, now: Instant, id: ConnId) {
-        self.take_events(id);
+        if self.take_events(id) {
+            self.mark(id);
+        }
         let Some(socket) = self.table.get_mut(id).filter(|s| !s.over) else { return };
         socket.look(now);
         if socket.is_talking_to_nobody() {
@@ -62,30 +64,36 @@ impl Endpoint {
         self.tell(id);
     }
 
-    fn take_events(&mut self, id: ConnId) {
-        let Some(socket) = self.table.get_mut(id) else { return };
+    /// True when it has something to send after all.
+    fn take_events(&mut self, id: ConnId) -> bool {
+        let Some(socket) = self.table.get_mut(id) else { return false };
+        let mut more = false;
         while let Some(event) = socket.conn.event() {
             match event {
                 Event::Established if socket.owner == Owner::Listener => {
                     if let Some(listener) = self.listeners.get_mut(&socket.pair.local().port()) {
                         listener.open.push_back(id);
+                        socket.opened = true;
                         self.inbox.tell(id, &mut socket.unread, News::Calling);
                     }
                 }
                 Event::Established => {
                     socket.opened = true;
+                    if socket.shut {
+                        socket.conn.close();
+                        more = true;
+                    }
                     self.inbox.tell(id, &mut socket.unread, News::Connected);
                 }
                 Event::PeerClosed => self.inbox.tell(id, &mut socket.unread, News::PeerClosed),
                 Event::Closed => _ = socket.ending.get_or_insert(Ending::Closed),
                 Event::TimedOut => _ = socket.ending.get_or_insert(Ending::TimedOut),
                 Event::Reset => {
-                    let refused = socket.owner == Owner::Application && !socket.opened;
-                    let ending = if refused { Ending::Refused } else { Ending::Reset };
-                    socket.ending.get_or_insert(ending);
+                    socket.ending.get_or_insert(if socket.opened { Ending::Reset } else { Ending::Refused });
                 }
             }
         }
+        more
     }
 
     /// News of a connection's streams.

@@ -272,15 +272,25 @@ impl Socket {
         self.pair.emit(packet, joined, out)
     }
 
+    /// No more will be written. The engine knows no end before the beginning: what was written while the call was not answered, and the end after it,
+    /// wait until it is.
+    pub(super) fn shut(&mut self) {
+        self.shut = true;
+        if self.conn.state() != State::SynSent {
+            self.conn.close();
+        }
+    }
+
     /// Gives up what was acknowledged, and remembers when something last moved.
     pub(super) fn look(&mut self, now: Instant) {
         let una = self.conn.scoreboard().una();
         self.outgoing.release(una.saturating_sub(1).min(self.written));
-        let progress = (self.conn.state(), una);
-        if progress != self.progress {
-            (self.progress, self.since) = (progress, now);
+        let state = self.conn.state();
+        // a byte now and then, as probes into a closed window may bring, is no progress
+        if state != self.progress.0 || una >= self.progress.1 + u64::from(self.conn.agreed().mss) {
+            (self.progress, self.since) = ((state, una), now);
         }
-        if matches!(progress.0, State::TimeWait | State::Closed) {
+        if matches!(state, State::TimeWait | State::Closed) {
             self.outgoing.free();
             if self.owner == Owner::Nobody {
                 self.incoming.free();
@@ -299,10 +309,10 @@ impl Socket {
         self.received_then = self.conn.received();
         if self.conn.readable() > 0 {
             self.conn.abort();
-        } else {
+        } else if self.written == 0 {
             self.conn.close();
         }
-        self.shut = true;
+        self.shut();
     }
 
     /// Bytes arrived that nobody will read.

@@ -1,0 +1,308 @@
+//! A peer, or anybody on the wire, that keeps to no rule: nothing panics, memory stays bounded, and nothing it sends changes bytes that had arrived.
+
+use crate::duel::{Duel, End, FAIR, LEFT, RIGHT, addresses};
+use crate::talk::{Content, Talk};
+use bentpipe_base::Timestamps;
+use bentpipe_base::{
+    Dscp, Duration, Ecn, Flags, Instant, NodeId, Purpose, Rng, SackList, Seq, Size, TcpHeader,
+};
+use bentpipe_live::endpoint::{ConnId, EndpointError, News, Settings};
+use bentpipe_tcp::{Config, ReceiveBuffer};
+use bentpipe_wire::offload::VnetHeader;
+use bentpipe_wire::{Ends, Segment, emit, parse};
+use core::net::IpAddr;
+use proptest::prelude::*;
+
+fn of<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
+    all[(rng.bits() % all.len() as u64) as usize]
+}
+
+fn victim(seed: u64, receive: u64) -> End {
+    let settings = Settings {
+        addresses: addresses(RIGHT).to_vec(),
+        max_connections: 64,
+        max_time_wait: 8,
+        ..Settings::default()
+    };
+    let mut end = End::new(seed, settings);
+    let config = Config { receive_buffer: ReceiveBuffer::Fixed(Size(receive)), ..Config::default() };
+    end.endpoint.listen(80, &config, 16).unwrap();
+    end
+}
+
+fn packet(v6: bool, sport: u16, tcp: TcpHeader, payload: &[u8]) -> Vec<u8> {
+    let ends = match (addresses(LEFT)[usize::from(v6)], addresses(RIGHT)[usize::from(v6)]) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => Ends::V4 { src, dst },
+        (IpAddr::V6(src), IpAddr::V6(dst)) => Ends::V6 { src, dst },
+        _ => unreachable!(),
+    };
+    let segment =
+        Segment { ends, sport, dport: 80, hops: 64, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, tcp, payload };
+    let mut bytes = Vec::new();
+    emit(&segment, &mut bytes).unwrap();
+    bytes
+}
+
+/// Sends all there is to send; returns the packets.
+fn flush(end: &mut End, now: Instant) -> Vec<Vec<u8>> {
+    let mut sent = Vec::new();
+    end.with(now, |endpoint, cx| {
+        endpoint.timer(cx);
+        let mut out = Vec::new();
+        while endpoint.next_packet(cx, &mut out) {
+            sent.push(out.clone());
+            assert!(sent.len() < 200_000, "it never stops");
+        }
+        assert!(endpoint.next_at() > now, "a deadline stays due");
+    });
+    sent
+}
+
+/// What the attacker knows of a connection.
+struct Known {
+    sport: u16,
+    v6: bool,
+    /// Ours of the attacker, the victim's.
+    seq: Seq,
+    peer: Seq,
+    id: Option<ConnId>,
+}
+
+fn header(rng: &mut Rng, known: &Known) -> TcpHeader {
+    let off = |rng: &mut Rng| {
+        of(rng, &[0, 0, 0, 0, 1, 2, 100, 101, 1000, 5000, 64_000, u64::from(u32::MAX) - 500, 1 << 31])
+    };
+    let mut sack = SackList::default();
+    for _ in 0..of(rng, &[0, 0, 1, 3]) {
+        sack.push(known.peer.at(off(rng)), known.peer.at(off(rng)));
+    }
+    let stamps = Timestamps { value: rng.bits() as u32 % 50, echo: rng.bits() as u32 };
+    TcpHeader {
+        seq: known.seq.at(off(rng)),
+        ack: known.peer.at(off(rng)),
+        window: of(rng, &[0, 1, 700, 65_535]),
+        flags: Flags(of(rng, &[0x10, 0x10, 0x10, 0x18, 0x11, 0x10, 0x14, 0x12, 0x02, 0x00, 0xff, 0xc2])),
+        mss: of(rng, &[None, Some(0), Some(1460)]),
+        window_scale: of(rng, &[None, Some(14), Some(255)]),
+        sack_permitted: true,
+        timestamps: of(rng, &[None, None, Some(stamps)]),
+        sack: if rng.unit() < 0.5 { sack } else { SackList::default() },
+    }
+}
+
+/// Hundreds of segments about each of a few connections, as an attacker who sees everything can send them.
+fn torment(seed: u64) {
+    let mut rng = Rng::new(seed, "attacker", Purpose::Errors);
+    let receive = of(&mut rng, &[1, 3000, 65_536, 1_000_000]);
+    let mut end = victim(seed, receive);
+    let mut now = Instant::ZERO;
+    let mut all: Vec<Known> = Vec::new();
+    for _ in 0..600 {
+        if all.len() < 4 && rng.unit() < 0.1 {
+            let known = Known {
+                sport: 1000 + all.len() as u16,
+                v6: rng.unit() < 0.5,
+                seq: Seq(rng.bits() as u32),
+                peer: Seq(0),
+                id: None,
+            };
+            let tcp =
+                TcpHeader { flags: Flags::SYN, ..TcpHeader { seq: known.seq, ..header(&mut rng, &known) } };
+            let tcp = TcpHeader { seq: known.seq, sack: SackList::default(), ..tcp };
+            let bytes = packet(known.v6, known.sport, tcp, &[]);
+            end.with(now, |e, cx| e.packet(cx, &bytes, &VnetHeader::default()));
+            all.push(known);
+        }
+        if let Some(i) = (!all.is_empty()).then(|| (rng.bits() % all.len() as u64) as usize) {
+            let len = of(&mut rng, &[0, 0, 1, 2, 500, 1460]);
+            let mut tcp = header(&mut rng, &all[i]);
+            if usize::from(tcp.wire_len()) > 60 {
+                tcp.sack = SackList::default();
+            }
+            let mut bytes = packet(all[i].v6, all[i].sport, tcp, &vec![rng.bits() as u8; len]);
+            let vnet = VnetHeader {
+                flags: of(&mut rng, &[0, 1]),
+                gso_type: of(&mut rng, &[0, 0, 1, 4]),
+                gso_size: of(&mut rng, &[0, 1, 400]),
+                ..VnetHeader::default()
+            };
+            if rng.unit() < 0.2 {
+                let at = (rng.bits() % bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << (rng.bits() % 8);
+                bytes.truncate(of(&mut rng, &[bytes.len(), bytes.len() - 1, at]));
+            }
+            end.with(now, |e, cx| e.packet(cx, &bytes, &vnet));
+        }
+        for sent in if rng.unit() < 0.7 { flush(&mut end, now) } else { Vec::new() } {
+            let segment = parse(&sent).unwrap();
+            if let Some(known) = all.iter_mut().find(|k| k.sport == segment.dport) {
+                known.peer = segment.tcp.seq;
+            }
+        }
+        while let Some((id, news)) = end.endpoint.news() {
+            if news == News::Calling {
+                let accepted = end.endpoint.accept(80);
+                if let Some(known) =
+                    all.iter_mut().find(|k| end.endpoint.addresses(id).is_some_and(|a| a.1.port() == k.sport))
+                {
+                    known.id = accepted;
+                }
+            }
+        }
+        for id in all.iter().filter_map(|k| k.id) {
+            match rng.bits() % 40 {
+                0..10 => _ = end.endpoint.read(now, id, &mut [0; 3000]),
+                10..15 => _ = end.endpoint.write(id, &[1; 3000]),
+                15 => _ = end.endpoint.shutdown(id),
+                16 => end.endpoint.close(id),
+                17 => end.endpoint.abort(id),
+                _ => {}
+            }
+            // 4 MiB to send, the window to receive with its scale's rounding, each up to the next power of two
+            assert!(end.endpoint.memory(id).unwrap_or_default() <= (4 << 20) + (2 << 20));
+        }
+        now += Duration(of(&mut rng, &[0, 1, 1_000_000, 50_000_000, 3_000_000_000]));
+    }
+    flush(&mut end, now);
+    assert!(end.endpoint.connections() <= 64);
+}
+
+#[test]
+fn whatever_a_peer_sends_nothing_panics_and_memory_is_bounded() {
+    for seed in 0..600 {
+        let outcome = std::panic::catch_unwind(|| torment(seed));
+        assert!(outcome.is_ok(), "failed with seed {seed}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200), first in 0u8..4, flags: u8, gso in 0u8..6, size in 0u16..300,
+    ) {
+        let mut end = victim(1, 65_536);
+        let mut bytes = bytes;
+        if let Some(b) = bytes.first_mut() {
+            *b = [0x45, 0x60, 0x4f, *b][usize::from(first)];
+        }
+        let vnet = VnetHeader { flags, gso_type: gso, gso_size: size, ..VnetHeader::default() };
+        end.with(Instant::ZERO, |e, cx| e.packet(cx, &bytes, &vnet));
+        flush(&mut end, Instant::ZERO);
+    }
+}
+
+#[test]
+fn a_flood_of_calls_and_strangers_is_bounded() {
+    let mut end = victim(1, 65_536);
+    for i in 0..20_000u16 {
+        let syn = TcpHeader { flags: Flags::SYN, seq: Seq(u32::from(i)), ..TcpHeader::default() };
+        let ack = TcpHeader { flags: Flags::ACK, ..syn };
+        for tcp in [syn, ack] {
+            let bytes = packet(i % 2 == 0, 1000 + i, tcp, &[]);
+            end.with(Instant::ZERO, |e, cx| e.packet(cx, &bytes, &VnetHeader::default()));
+        }
+    }
+    assert_eq!(end.endpoint.connections(), 16, "the backlog");
+    let sent = flush(&mut end, Instant::ZERO).len();
+    assert!(sent <= 256 + 16 * 3, "{sent}");
+    // those who never answer are forgotten
+    let mut now = Instant::ZERO;
+    while now < Instant::ZERO + Duration::from_secs(200) {
+        now = end.endpoint.next_at().min(now + Duration::from_secs(1));
+        flush(&mut end, now);
+    }
+    assert_eq!(end.endpoint.connections(), 0);
+}
+
+/// Between two honest ends somebody sends segments of his own with wrong bytes: those that the engine refuses, or that repeat what had arrived,
+/// change nothing.
+#[test]
+fn bytes_that_had_arrived_cannot_be_changed() {
+    let mut rng = Rng::new(1, "forger", Purpose::Errors);
+    let mut duel = Duel::new(1, FAIR);
+    let config = Config {
+        options: bentpipe_tcp::Options { timestamps: false, ..Config::default().options },
+        ..Config::default()
+    };
+    duel.ends[RIGHT].endpoint.listen(80, &config, 1).unwrap();
+    let id = duel.connect(LEFT, Duel::at(RIGHT, false, 80), &config).unwrap();
+    duel.pass(Duration::from_millis(50));
+    let right = duel.ends[RIGHT].talks.log[0].0;
+    let sport = duel.ends[LEFT].endpoint.addresses(id).unwrap().0.port();
+    let mut said = vec![0; 40_000];
+    Content(3).fill(0, &mut said);
+    for part in said.chunks(1000) {
+        assert_eq!(duel.ends[LEFT].endpoint.write(id, part), Ok(part.len()));
+        duel.pass(Duration::from_millis(20));
+        let conn = duel.ends[RIGHT].endpoint.connection(right).unwrap();
+        let (next, peer) = (
+            conn.receiver().ack_field(),
+            duel.ends[LEFT].endpoint.connection(id).unwrap().receiver().ack_field(),
+        );
+        let wrong = [0xee; 700];
+        for _ in 0..20 {
+            let tcp = TcpHeader {
+                seq: Seq(next.0.wrapping_sub(700 + (rng.bits() % 3000) as u32)),
+                ack: of(&mut rng, &[peer, peer.at(1 << 30), peer]),
+                flags: of(&mut rng, &[Flags::ACK, Flags::SYN, Flags(0)]),
+                window: 65_535,
+                ..TcpHeader::default()
+            };
+            // beyond what had arrived only with an acknowledgment or flags that the engine refuses
+            let bad = TcpHeader {
+                seq: next.at(rng.bits() % 2000),
+                ack: peer.at(1 << 30),
+                flags: Flags::ACK,
+                ..tcp
+            };
+            for tcp in [tcp, bad] {
+                let bytes = packet(false, sport, tcp, &wrong);
+                let now = duel.now;
+                duel.ends[RIGHT].with(now, |e, cx| e.packet(cx, &bytes, &VnetHeader::default()));
+            }
+        }
+    }
+    duel.pass(Duration::from_millis(500));
+    let (mut heard, mut buffer) = (0, [0; 9000]);
+    let now = duel.now;
+    while let Ok(len @ 1..) = duel.ends[RIGHT].endpoint.read(now, right, &mut buffer) {
+        Content(3).check(heard, &buffer[..len]);
+        heard += len as u64;
+    }
+    assert_eq!(heard, 40_000);
+    assert_eq!(duel.ends[RIGHT].endpoint.read(now, right, &mut buffer), Err(EndpointError::NotNow));
+}
+
+/// A super-packet that the kernel did not cut is what its pieces are, acknowledgments included.
+#[test]
+fn uncut_packets_count_as_their_pieces() {
+    let mut end = victim(1, 200_000);
+    let syn = TcpHeader {
+        flags: Flags::SYN,
+        seq: Seq(99),
+        mss: Some(1460),
+        window: 65_535,
+        ..TcpHeader::default()
+    };
+    end.with(Instant::ZERO, |e, cx| e.packet(cx, &packet(false, 1000, syn, &[]), &VnetHeader::default()));
+    let answer = flush(&mut end, Instant::ZERO);
+    let peer = parse(&answer[0]).unwrap().tcp.seq.at(1);
+    let mut said = vec![0; 29_200];
+    Content(8).fill(0, &mut said);
+    let tcp =
+        TcpHeader { flags: Flags(0x19), seq: Seq(100), ack: peer, window: 65_535, ..TcpHeader::default() };
+    let vnet =
+        VnetHeader { flags: 1, gso_type: VnetHeader::GSO_TCPV4, gso_size: 1460, ..VnetHeader::default() };
+    let mut bytes = packet(false, 1000, tcp, &said);
+    bytes[37] ^= 0xff; // the checksum is left to the card
+    end.with(Instant::ZERO, |e, cx| e.packet(cx, &bytes, &vnet));
+    let answer = flush(&mut end, Instant::ZERO);
+    assert_eq!(answer.len(), 1, "one answer to all pieces");
+    assert_eq!(parse(&answer[0]).unwrap().tcp.ack, Seq(100).at(29_201), "the FIN counts once, at the end");
+    let id = end.endpoint.accept(80).unwrap();
+    let mut heard = vec![0; 40_000];
+    assert_eq!(end.endpoint.read(Instant::ZERO, id, &mut heard), Ok(29_200));
+    Content(8).check(0, &heard[..29_200]);
+    assert_eq!(end.endpoint.read(Instant::ZERO, id, &mut heard), Ok(0));
+    let _ = (NodeId(0), Talk::new(0, 0, 0, 0));
+}

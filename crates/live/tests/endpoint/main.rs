@@ -1,0 +1,11 @@
+//! The endpoint in simulated time: real bytes in real packets over the product's own links.
+
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
+mod duel;
+mod ends;
+mod hostile;
+mod hosts;
+mod path;
+mod streams;
+mod talk;

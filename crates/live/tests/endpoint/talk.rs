@@ -1,0 +1,201 @@
+//! An application on each end of a connection: it says so many bytes, shuts its side, hears the other out, and knows every byte it ought to hear.
+
+use bentpipe_base::{Cx, Rng};
+use bentpipe_live::endpoint::{ConnId, Ending, Endpoint, EndpointError, News};
+use std::collections::BTreeMap;
+
+/// A stream whose every byte follows from its position.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Content(pub u64);
+
+impl Content {
+    fn word(self, i: u64) -> [u8; 8] {
+        // SplitMix64 (Steele, Lea and Flood 2014)
+        let mut z = (self.0.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31).to_le_bytes()
+    }
+
+    /// The bytes from `at` on.
+    pub(crate) fn fill(self, at: u64, into: &mut [u8]) {
+        let mut at = at;
+        let mut rest = into;
+        while !rest.is_empty() {
+            let word = self.word(at / 8);
+            let from = (at % 8) as usize;
+            let len = rest.len().min(8 - from);
+            rest[..len].copy_from_slice(&word[from..from + len]);
+            rest = &mut rest[len..];
+            at += len as u64;
+        }
+    }
+
+    /// Fails unless `bytes` are those from `at` on.
+    pub(crate) fn check(self, at: u64, bytes: &[u8]) {
+        let mut expected = vec![0; bytes.len()];
+        self.fill(at, &mut expected);
+        if expected != bytes {
+            let wrong = expected.iter().zip(bytes).position(|(a, b)| a != b).unwrap_or_default();
+            panic!(
+                "byte {} of the stream is {:#x}, not {:#x}",
+                at + wrong as u64,
+                bytes[wrong],
+                expected[wrong]
+            );
+        }
+    }
+}
+
+/// One side of a conversation.
+#[derive(Clone, Debug)]
+pub(crate) struct Talk {
+    pub(crate) says: Content,
+    pub(crate) to_say: u64,
+    pub(crate) hears: Content,
+    pub(crate) to_hear: u64,
+    pub(crate) said: u64,
+    pub(crate) heard: u64,
+    pub(crate) peer_closed: bool,
+    pub(crate) delivered: bool,
+    /// Reads a random part of what it could, and only when it is run anyway.
+    pub(crate) lazy: Option<Rng>,
+    /// Says nothing before it has heard all.
+    pub(crate) speaks_last: bool,
+    shut: bool,
+    /// Lets go of the connection once all is said, heard and delivered.
+    pub(crate) lets_go: bool,
+    pub(crate) ended: Option<Ending>,
+    pub(crate) done: bool,
+}
+
+impl Talk {
+    pub(crate) fn new(says: u64, to_say: u64, hears: u64, to_hear: u64) -> Self {
+        Self {
+            says: Content(says),
+            to_say,
+            hears: Content(hears),
+            to_hear,
+            said: 0,
+            heard: 0,
+            peer_closed: false,
+            delivered: false,
+            lazy: None,
+            speaks_last: false,
+            shut: false,
+            lets_go: true,
+            ended: None,
+            done: false,
+        }
+    }
+
+    /// Says and hears what is possible now.
+    pub(crate) fn act(&mut self, endpoint: &mut Endpoint, cx: &Cx<'_>, id: ConnId) {
+        if self.done {
+            return;
+        }
+        if !self.speaks_last {
+            self.say(endpoint, id);
+        }
+        self.hear(endpoint, cx, id);
+        if self.speaks_last && self.peer_closed {
+            self.say(endpoint, id);
+        }
+        if self.lets_go && self.peer_closed && self.delivered {
+            endpoint.close(id);
+            self.done = true;
+        }
+    }
+
+    /// Says what it can as soon as the call is made.
+    pub(crate) fn start(&mut self, endpoint: &mut Endpoint, id: ConnId) {
+        if !self.speaks_last {
+            self.say(endpoint, id);
+        }
+    }
+
+    fn say(&mut self, endpoint: &mut Endpoint, id: ConnId) {
+        let mut buffer = [0; 16_384];
+        while self.said < self.to_say {
+            let len = (self.to_say - self.said).min(buffer.len() as u64) as usize;
+            self.says.fill(self.said, &mut buffer[..len]);
+            match endpoint.write(id, &buffer[..len]) {
+                Ok(taken) => self.said += taken as u64,
+                Err(EndpointError::NotNow) => return,
+                Err(EndpointError::Ended(_)) if self.ended.is_some() => return,
+                Err(other) => panic!("write: {other}"),
+            }
+        }
+        if !self.shut {
+            self.shut = true;
+            endpoint.shutdown(id).expect("it lives");
+        }
+    }
+
+    fn hear(&mut self, endpoint: &mut Endpoint, cx: &Cx<'_>, id: ConnId) {
+        let mut buffer = [0; 16_384];
+        loop {
+            let most = self.lazy.as_mut().map_or(buffer.len(), |rng| (rng.unit() * 4000.0) as usize + 1);
+            match endpoint.read(cx.now, id, &mut buffer[..most]) {
+                Ok(0) => {
+                    assert_eq!(self.heard, self.to_hear, "the end of the stream comes after its last byte");
+                    self.peer_closed = true;
+                    return;
+                }
+                Ok(len) => {
+                    self.hears.check(self.heard, &buffer[..len]);
+                    self.heard += len as u64;
+                }
+                Err(EndpointError::NotNow) => return,
+                Err(EndpointError::Ended(ending)) => {
+                    self.ended = Some(ending);
+                    return;
+                }
+                Err(other) => panic!("read: {other}"),
+            }
+            if self.lazy.is_some() {
+                return;
+            }
+        }
+    }
+}
+
+/// All conversations of an endpoint.
+#[derive(Default)]
+pub(crate) struct Talks {
+    pub(crate) of: BTreeMap<ConnId, Talk>,
+    /// For callers at a port, in the order they come.
+    pub(crate) for_callers: BTreeMap<u16, Vec<Talk>>,
+    pub(crate) log: Vec<(ConnId, News)>,
+}
+
+impl Talks {
+    /// Acts on all news.
+    pub(crate) fn run(&mut self, endpoint: &mut Endpoint, cx: &mut Cx<'_>) {
+        while let Some((id, news)) = endpoint.news() {
+            self.log.push((id, news));
+            if news == News::Calling {
+                let port = endpoint.addresses(id).expect("it lives").0.port();
+                let caller = endpoint.accept(port).expect("it was said that one waits");
+                if let Some(talks) = self.for_callers.get_mut(&port)
+                    && !talks.is_empty()
+                {
+                    self.of.insert(caller, talks.remove(0));
+                }
+            }
+            let Some(talk) = self.of.get_mut(&id) else { continue };
+            match news {
+                News::Delivered => talk.delivered = true,
+                News::Ended => talk.ended = endpoint.ending(id),
+                _ => {}
+            }
+            talk.act(endpoint, cx, id);
+        }
+        for (id, talk) in self.of.iter_mut().filter(|(_, t)| t.lazy.is_some()) {
+            talk.act(endpoint, cx, *id);
+        }
+    }
+
+    pub(crate) fn all_done(&self) -> bool {
+        self.of.values().all(|t| t.done) && self.for_callers.values().all(Vec::is_empty)
+    }
+}

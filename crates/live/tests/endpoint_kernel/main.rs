@@ -1,0 +1,145 @@
+//! The engine as a TCP among others: against the kernel's, as client and as server, over a path that loses, duplicates and reorders.
+
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
+mod alone;
+mod ends;
+mod kernel;
+mod lab;
+#[path = "../endpoint/path.rs"]
+mod path;
+#[path = "../endpoint/talk.rs"]
+mod talk;
+
+use crate::kernel::Crowd;
+use crate::lab::{Bench, KERNEL, Lab, at};
+use crate::path::Weather;
+use crate::talk::{Content, Talk};
+use bentpipe_base::{Duration, Rate};
+use bentpipe_tcp::{Config, Options, RtoConfig};
+use std::process::Command;
+use std::sync::Arc;
+
+/// Bytes each way: the full measure where the build is fast.
+const BYTES: u64 = if cfg!(debug_assertions) { 500_000 } else { 20_000_000 };
+
+/// 200 Mbit/s and 10 ms of round trip. One packet in a hundred is lost, another comes twice, another late enough to be overtaken.
+pub(crate) const FOUL: Weather = Weather {
+    rate: match Rate::from_bps(200_000_000) {
+        Some(rate) => rate,
+        None => unreachable!(),
+    },
+    one_way: Duration::from_millis(5),
+    loss: 0.01,
+    duplicate: 0.01,
+    reorder: 0.01,
+    spread: Duration::from_millis(4),
+};
+
+/// The same with nothing wrong.
+pub(crate) const FAIR: Weather = Weather { loss: 0.0, duplicate: 0.0, reorder: 0.0, ..FOUL };
+
+/// A lab, or the line that says why this machine has none.
+pub(crate) fn lab(test: &str) -> Option<Lab> {
+    Lab::new().inspect_err(|why| println!("SKIPPED {test}: {why}")).ok()
+}
+
+/// The engine with the kernel's shortest timeout: over 10 ms a second each would be most of the time.
+pub(crate) fn config(options: Options) -> Config {
+    Config {
+        options,
+        rto: RtoConfig { min: Duration::from_millis(200), ..RtoConfig::default() },
+        ..Config::default()
+    }
+}
+
+pub(crate) const ALL: Options = Options { mss: true, window_scale: true, sack: true, timestamps: true };
+
+/// Four conversations at once, each `BYTES` both ways at the same time: the kernel calls and the engine calls, over IPv4 and IPv6.
+fn exchange(lab: &mut Lab, what: &str, options: Options) {
+    let mut bench = Bench::new(11, FOUL);
+    let mut crowd = Crowd::default();
+    let config = config(options);
+    bench.endpoint.listen(80, &config, 8).unwrap();
+    let (kernels, engines) = (Content(100), Content(200));
+    let talk = || Talk::new(200, BYTES, 100, BYTES);
+    bench.talks.for_callers.insert(80, vec![talk(), talk()]);
+    for v6 in [false, true] {
+        let host = Arc::clone(&lab.host);
+        crowd.start(move || {
+            let stream = kernel::call(&host, v6, 80).expect("the engine answers");
+            kernel::talk(&stream, (kernels, BYTES), (engines, BYTES));
+        });
+        let listener = kernel::listen(lab, at(KERNEL, v6, 5000));
+        crowd.start(move || {
+            let stream = kernel::accept(&listener);
+            kernel::talk(&stream, (kernels, BYTES), (engines, BYTES));
+        });
+        let id = bench.with(|e, cx| e.connect(cx, at(KERNEL, v6, 5000), &config)).unwrap();
+        bench.talks.of.insert(id, talk());
+    }
+    let ids: Vec<_> = bench.talks.of.keys().copied().collect();
+    for id in ids {
+        bench.act(id);
+    }
+    let in_time = bench.run(lab, Duration::from_secs(240), |b| {
+        (b.talks.all_done() && crowd.is_over()) || crowd.has_failed()
+    });
+    let took = bench.clock.now().as_secs_f64();
+    let heard: Vec<_> = bench.talks.of.values().map(|t| (t.said, t.heard)).collect();
+    let (lost, counters) = (bench.path.lost(), bench.endpoint.counters());
+    println!(
+        "{what}: {took:.1} s, {lost} lost, {} doubled, {} late, {} uncut, {counters:?}",
+        bench.path.duplicated, bench.path.delayed, bench.uncut
+    );
+    assert!(in_time, "{what}: too slow: {heard:?}");
+    crowd.join();
+    assert!(bench.talks.all_done());
+    assert_eq!((counters.bad_checksum, counters.malformed, counters.overflowed), (0, 0, 0));
+    assert!(lost as f64 > 2.0 * BYTES as f64 / 1448.0 * 0.01, "{what}: the path lost nothing: {lost}");
+}
+
+/// All options, and without each of them, given up by the kernel or by the engine.
+#[test]
+fn streams_to_and_from_the_kernel_are_intact() {
+    let Some(mut lab) = lab("streams_to_and_from_the_kernel_are_intact") else { return };
+    exchange(&mut lab, "all options", ALL);
+    for name in ["tcp_window_scaling", "tcp_sack", "tcp_timestamps"] {
+        let setting = format!("net/ipv4/{name}");
+        lab.set(&setting, "0");
+        exchange(&mut lab, &format!("kernel without {name}"), ALL);
+        lab.set(&setting, "1");
+    }
+    exchange(&mut lab, "engine without window scale", Options { window_scale: false, ..ALL });
+    exchange(&mut lab, "engine without SACK", Options { sack: false, ..ALL });
+    exchange(&mut lab, "engine without timestamps", Options { timestamps: false, ..ALL });
+    let none = Options { mss: true, window_scale: false, sack: false, timestamps: false };
+    exchange(&mut lab, "engine without any", none);
+}
+
+/// The same as root of a user namespace only: this test program again, started by somebody without any permission.
+#[test]
+fn an_ordinary_user_can_do_this_too() {
+    let skipped = |why: &str| println!("SKIPPED an_ordinary_user_can_do_this_too: {why}");
+    let copy = std::env::temp_dir().join(format!("bentpipe-endpoint-{}", std::process::id()));
+    std::fs::copy("/proc/self/exe", &copy).unwrap();
+    let mut command = if rustix::process::geteuid().is_root() {
+        let mut c = Command::new("setpriv");
+        c.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "unshare", "-Urn"]);
+        c
+    } else {
+        let mut c = Command::new("unshare");
+        c.arg("-Urn");
+        c
+    };
+    let test = ["ends::", "--nocapture", "--test-threads=1"];
+    let out = command.arg("--").arg(&copy).args(test).current_dir("/").output();
+    std::fs::remove_file(&copy).unwrap();
+    let Ok(out) = out else { return skipped("no setpriv or no unshare (util-linux)") };
+    let text = String::from_utf8_lossy(&out.stdout);
+    print!("{text}");
+    if !text.contains("running ") {
+        return skipped(&format!("no user namespace: {}", String::from_utf8_lossy(&out.stderr)));
+    }
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
