@@ -5,7 +5,7 @@ use crate::source::{MAX_FILE, Source, Span};
 use toml::de::{DeTable, DeValue};
 use toml_parser::lexer::TokenKind;
 
-/// Deepest nesting of arrays and inline tables; scenario files need four.
+/// Deepest nesting of arrays and inline tables, and most dots of a key; scenario files need four.
 const MAX_DEPTH: usize = 16;
 
 /// A value and its place.
@@ -81,14 +81,16 @@ pub(crate) fn parse(source: &Source) -> Result<Table> {
 
 /// The parser guards its own stack, but dropping or walking what it built must not overflow ours.
 fn check_depth(text: &str) -> Result<()> {
-    let mut depth = 0_usize;
+    let (mut depth, mut dots) = (0_usize, 0_usize);
     for token in toml_parser::Source::new(text).lex() {
         match token.kind() {
             TokenKind::LeftCurlyBracket | TokenKind::LeftSquareBracket => depth += 1,
             TokenKind::RightCurlyBracket | TokenKind::RightSquareBracket => depth = depth.saturating_sub(1),
+            TokenKind::Dot => dots += 1,
+            TokenKind::Equals | TokenKind::Comma | TokenKind::Newline => dots = 0,
             _ => {}
         }
-        if depth > MAX_DEPTH {
+        if depth.max(dots) > MAX_DEPTH {
             let span = Span::file(token.span().start()..token.span().end());
             return Err(Fault::new(
                 span,

@@ -284,15 +284,14 @@ impl Connection {
     /// Timers and counters.
     fn after_ack(&mut self, cx: &Cx<'_>, digest: &Digest, finding: &Finding) {
         self.stats.bytes_acked = Size(self.board.una().saturating_sub(1).min(self.written - 1));
-        // RFC 6582: within NewReno's recovery only the first partial ACK restarts the timer
-        let newreno = self.recovery.episode() == Episode::Fast
+        // RFC 6582: within NewReno's recovery only the first partial ACK restarts the timer; Linux restarts it with each
+        let newreno = !self.linux()
+            && self.recovery.episode() == Episode::Fast
             && !matches!(self.recovery.detection(), Detection::Sack | Detection::Rack);
         if self.board.is_empty() {
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailProbe);
-        } else if finding.restart_timer || (digest.acked > 0 && !newreno) {
-            self.restart_retransmit_timer(cx.now);
-        } else if self.head_is_younger(digest) {
+        } else if finding.restart_timer || (digest.acked > 0 && !newreno) || self.head_is_younger(digest) {
             self.restart_retransmit_timer(cx.now);
         }
         if digest.delivered > 0 {

@@ -179,6 +179,9 @@ impl Connection {
         }
         self.congestion_experienced(segment);
         self.take_receiver_rtt(cx.now, segment);
+        if self.linux() {
+            self.rcv.quick_acks(cx.now, self.rtt.rto(), self.mss());
+        }
         let was_closed = self.rcv.fin_reached();
         let fin = segment.tcp.flags.has(Flags::FIN);
         if let Taken::InOrder(_) = self.rcv.text(cx.now, at.left, at.right, fin)

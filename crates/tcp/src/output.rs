@@ -451,6 +451,7 @@ impl Connection {
                     packet.tcp.sack = self.rcv.sack_list(self.sack_room());
                 }
                 self.rcv.acked();
+                self.rcv.quick_ack_sent(text > 0);
                 self.timers.stop(Timer::DelayedAck);
             }
             self.clock.last_ack_sent = self.rcv.next();

@@ -5,6 +5,7 @@
 //! Positions are stream offsets: 0 is the peer's SYN, 1 its first byte.
 
 use crate::config::DelayedAck;
+use crate::quick_acks_linux::QuickAcks;
 use crate::range_set::RangeSet;
 use crate::window::ReceiveWindow;
 use bentpipe_base::{Instant, SackList, Seq};
@@ -51,6 +52,8 @@ pub struct Receiver {
     unacked: u64,
     /// Largest segment seen: what "full-sized" means here.
     largest: u64,
+    /// Linux: acknowledgments that are not delayed.
+    quick: QuickAcks,
 }
 
 impl Receiver {
@@ -69,6 +72,7 @@ impl Receiver {
             due: AckDue::No,
             unacked: 0,
             largest: 1,
+            quick: QuickAcks::NONE,
         }
     }
 
@@ -193,7 +197,7 @@ impl Receiver {
             self.due = AckDue::Now;
             return;
         };
-        if self.unacked >= u64::from(policy.count) * self.largest {
+        if self.unacked >= u64::from(policy.count) * self.largest || self.quick.wanted() {
             self.due = AckDue::Now;
         } else if self.due == AckDue::No {
             self.due = AckDue::By(now + policy.timeout);
@@ -209,6 +213,17 @@ impl Receiver {
     #[inline]
     pub const fn ack_now(&mut self) {
         self.due = AckDue::Now;
+    }
+
+    /// Linux: data arrives, and may be acknowledged at once.
+    pub(crate) fn quick_acks(&mut self, now: Instant, rto: bentpipe_base::Duration, mss: u64) {
+        self.quick.arrives(now, rto, self.window.buffer() / mss.max(1));
+    }
+
+    /// Linux: an acknowledgment leaves, `with` data of our own.
+    #[inline]
+    pub(crate) const fn quick_ack_sent(&mut self, with: bool) {
+        self.quick.sent(with);
     }
 
     /// An acknowledgment was sent.

@@ -58,7 +58,7 @@ impl Recovery {
         if view.digest.acked >= view.mss {
             self.credit += view.mss as i64;
         }
-        if self.linux && (board.is_empty() || board.una() >= self.recover) {
+        if self.linux && self.linux_counts_down(board) {
             return; // nothing of the episode is left; it ends with the next acknowledgment
         }
         board.mark_lost(0, true);

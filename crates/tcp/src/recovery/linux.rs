@@ -45,6 +45,14 @@ impl Recovery {
         }
     }
 
+    /// Without SACK, in fast recovery: duplicates are counted down to none and not below, so nothing seems in flight that is not. True when the ACK
+    /// covers all that was sent before the episode.
+    pub(super) fn linux_counts_down(&mut self, board: &Scoreboard) -> bool {
+        let over = board.is_empty() || board.una() >= self.recover;
+        self.credit = if over { 0 } else { self.credit.max(0) };
+        over
+    }
+
     /// With SACK: an episode begins whenever something is lost and none is on. So where one ends and leaves what was lost in it later, the next begins at once,
     /// and the window is lowered again.
     pub(super) const fn linux_begins(&self, board: &Scoreboard) -> bool {

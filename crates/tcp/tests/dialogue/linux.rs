@@ -1,7 +1,8 @@
 //! A Linux host: what it does otherwise than the RFCs say. Each test names the function of Linux 6.x whose rule it holds.
 
-use crate::script::{ACK, Dialogue, Seg, acks, data, nth, plain_with, sacks};
-use bentpipe_tcp::{Config, RtoConfig, Stack, Validation};
+use crate::script::{ACK, Dialogue, Seg, ack, acks, data, nth, plain_with, sacks};
+use bentpipe_base::{Duration, Size};
+use bentpipe_tcp::{Config, DelayedAck, RtoConfig, Stack, Validation};
 
 fn linux(scheme: &str) -> Config {
     plain_with(scheme).on(Stack::Linux)
@@ -9,6 +10,20 @@ fn linux(scheme: &str) -> Config {
 
 fn flying(scheme: &str, n: u32) -> Dialogue {
     Dialogue::flying(linux(scheme), n)
+}
+
+/// `tcp_event_data_recv`: the first sixteen acknowledgments are not delayed, and again after a pause longer than the timeout.
+#[test]
+fn the_first_acknowledgments_are_not_delayed() {
+    let delayed = Some(DelayedAck { count: 2, timeout: Duration::from_millis(40) });
+    let mut d = Dialogue::established(Config { delayed_ack: delayed, ..linux("cubic") });
+    let segment = |k: u64| Seg { seq: nth(k), len: 1000, ..ACK };
+    for k in 0..16 {
+        d.gets(segment(k)).sends(ack(nth(k + 1)));
+    }
+    d.gets(segment(16)).silent().gets(segment(17)).sends(ack(nth(18)));
+    d.gets(segment(18)).at(139).silent().at(140).sends(ack(nth(19)));
+    d.at(3000).gets(segment(19)).sends(ack(nth(20)));
 }
 
 /// `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`: a share of the congestion window, in whole segments, whatever is in flight.
@@ -64,7 +79,7 @@ fn the_smallest_timeout_is_added() {
 /// `tcp_schedule_loss_probe`: a probe for a lone segment waits for the smallest timeout as well, one for more for 2 ms.
 #[test]
 fn a_lone_segment_is_probed_later() {
-    let rto = RtoConfig { min: bentpipe_base::Duration::from_millis(300), ..RtoConfig::default() };
+    let rto = RtoConfig { min: Duration::from_millis(300), ..RtoConfig::default() };
     for (segments, at) in [(2, 302), (1, 500)] {
         let mut d = Dialogue::established(Config { rto, ..linux("cubic") });
         d.write(segments * 1000).drain();
@@ -161,7 +176,7 @@ fn idle_time_halves_the_window() {
 /// `bictcp_update`: while no loss is known, and after a timeout, avoidance adds a segment for twenty at the latest.
 #[test]
 fn without_a_plateau_twenty_segments_add_one() {
-    let config = Config { initial_ssthresh: Some(bentpipe_base::Size(40_000)), ..linux("cubic") };
+    let config = Config { initial_ssthresh: Some(Size(40_000)), ..linux("cubic") };
     let mut d = Dialogue::flying(config, 40);
     let grown: Vec<_> = (2..6).map(|i| d.round(100 * i) / 1000).collect();
     assert!(grown.windows(2).all(|w| (2..=3).contains(&(w[1] - w[0]))), "{grown:?}");

@@ -84,10 +84,6 @@ impl LinuxCubic {
         }
     }
 
-    fn share(&self, cwnd: u32, of_1024: u64) -> u32 {
-        (u64::from(cwnd) * of_1024 / 1024) as u32
-    }
-
     /// A round-trip sample: the smallest, and HyStart.
     fn sample(&mut self, now: Instant, path: &Path, rtt: Duration) {
         let settling = self.epoch.is_some_and(|e| millis(now).saturating_sub(e.began) < SETTLING);
@@ -181,10 +177,10 @@ impl CongestionControl for LinuxCubic {
         let cwnd = self.window.cwnd();
         if loss.cause != LossCause::RepeatedTimeout {
             let behind = self.fast_convergence && cwnd < self.w_max;
-            self.w_max = if behind { self.share(cwnd, (1024 + self.beta) / 2) } else { cwnd };
+            self.w_max = if behind { share(cwnd, 1024 + self.beta, 2048) } else { cwnd };
             self.epoch = None;
         }
-        self.window.reduce(path, loss, self.share(cwnd, self.beta));
+        self.window.reduce(path, loss, share(cwnd, self.beta, 1024));
         self.rate = 0;
         if matches!(loss.cause, LossCause::Timeout | LossCause::RepeatedTimeout) {
             self.w_max = 0;
@@ -219,6 +215,11 @@ impl CongestionControl for LinuxCubic {
     fn ssthresh(&self) -> Option<Size> {
         self.window.ssthresh_bytes()
     }
+}
+
+/// `parts` of `whole` of a window, rounded down.
+fn share(cwnd: u32, parts: u64, whole: u64) -> u32 {
+    (u64::from(cwnd) * parts / whole) as u32
 }
 
 const fn millis(now: Instant) -> u64 {

@@ -4,6 +4,7 @@
 //! ends for good when, within one round,
 //! - a train of acknowledgments, each within 2 ms of the one before, has lasted half of the smallest round trip (the whole, where segments are paced), or
 //! - the smallest of more than eight round trips is above the smallest ever by an eighth of it, at least 4 ms and at most 16 ms.
+//!
 //! The train's bound gets a cushion for segments that leave in one piece: four pieces of 64 KiB at twice the rate, at most 1 ms.
 //! RFC 9406 (HyStart++) compares with the last round, slows down first, and knows no trains: see `cc/hystart.rs`.
 
