@@ -5,7 +5,7 @@ use crate::args::{Compare, Emulate};
 use crate::input;
 use bentpipe_emulate::compare::Comparison;
 use bentpipe_emulate::measure::{self, Measured, Plan};
-use bentpipe_scenario::Scenario;
+use bentpipe_scenario::{Scenario, Stop};
 use std::io::{self, Write as _};
 
 /// Exit status of a program that a signal has ended is this and the signal's number.
@@ -29,8 +29,11 @@ pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
         out: options.out.as_ref().map(|dir| dir.join("emulated")),
         scenario,
     };
-    say(&format!("emulating {} in real time", plan.scenario.duration));
-    let measured = emulate(&plan)?;
+    let announce = || {
+        let at_most = if plan.scenario.stop == Stop::Finished { "at most " } else { "" };
+        say(&format!("emulating {at_most}{} in real time", plan.scenario.duration));
+    };
+    let measured = emulate(&plan, &announce)?;
     if let Some(signal) = measured.interrupted {
         return Err(Failure::Run(format!("error: signal {} ended the emulated run", signal.as_raw())));
     }
@@ -57,7 +60,7 @@ pub(crate) fn flows(options: &Emulate, scenario: Scenario, title: String) -> Res
         journal: options.journal.clone(),
         out: options.out.clone(),
     };
-    let measured = emulate(&plan)?;
+    let measured = emulate(&plan, &|| ())?;
     if let Some(dir) = &options.out {
         say(&format!("{} files in {}", measured.files.len(), dir.display()));
     }
@@ -67,8 +70,8 @@ pub(crate) fn flows(options: &Emulate, scenario: Scenario, title: String) -> Res
     Ok(u8::try_from(status).unwrap_or(1))
 }
 
-fn emulate(plan: &Plan) -> Result<Measured, Failure> {
-    Ok(measure::run(plan, &mut |line| say(line), &mut |_| ())?)
+fn emulate(plan: &Plan, begun: &dyn Fn()) -> Result<Measured, Failure> {
+    Ok(measure::run(plan, &mut || begun(), &mut |line| say(line))?)
 }
 
 fn say(line: &str) {

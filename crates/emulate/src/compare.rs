@@ -8,6 +8,10 @@ use std::collections::BTreeSet;
 
 /// Up to this many flows each have rows of their own; more are taken together.
 const MOST_LISTED: usize = 10;
+/// A link that is busier than this is listed in any case.
+const BUSY: f64 = 0.5;
+/// A queue that is shorter on average is none.
+const LEAST_MEAN: f64 = 0.05;
 /// Version of the JSON.
 const SCHEMA: u32 = 1;
 
@@ -53,6 +57,15 @@ impl Comparison {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
+    /// With many flows the links that are neither busy nor lose anything are left out of the table; the JSON has them.
+    fn is_worth_a_line(&self, row: &Row) -> bool {
+        let name = row.of.strip_prefix("link ").filter(|_| self.simulated.flows.len() > MOST_LISTED);
+        let Some(name) = name else { return true };
+        let all = self.simulated.links.iter().chain(&self.emulated.links);
+        all.filter(|link| link.name == name)
+            .any(|link| link.utilisation > BUSY || link.drops.values().any(|n| n.as_u64().unwrap_or(0) > 0))
+    }
+
     /// As a table, with what the kernel does differently and whether the machine kept up.
     pub fn to_text(&self) -> String {
         let mut out = format!("{}\n", self.scenario);
@@ -62,7 +75,7 @@ impl Comparison {
         }
         let _ = writeln!(out, "\n{:<44} {:>12} {:>12} {:>10}", "", "simulated", "emulated", "difference");
         let mut of = "";
-        for row in &self.rows {
+        for row in self.rows.iter().filter(|row| self.is_worth_a_line(row)) {
             if row.of != of {
                 of = &row.of;
                 let _ = writeln!(out, "{of}");
@@ -71,7 +84,8 @@ impl Comparison {
             let value = |v: Option<f64>| v.map_or_else(|| "-".into(), |v| format!("{:.digits$}", v / scale));
             let difference = row.difference_percent.map_or_else(String::new, |d| format!("{d:+.1} %"));
             let (a, b) = (value(row.simulated), value(row.emulated));
-            let _ = writeln!(out, "  {name:<42} {a:>12} {b:>12} {difference:>10}");
+            let line = format!("  {name:<42} {a:>12} {b:>12} {difference:>10}");
+            let _ = writeln!(out, "{}", line.trim_end());
         }
         out.push('\n');
         for line in live.iter().flat_map(|l| l.lines()) {
@@ -210,11 +224,14 @@ fn one_link(rows: &mut Vec<Row>, a: &LinkReport, b: &LinkReport) {
     push(rows, &of, "packets", (Some(a.packets as f64), Some(b.packets as f64)));
     let peak = |l: &LinkReport| Some(f64::from(l.queue_packets.peak));
     push(rows, &of, "queue_peak_packets", (peak(a), peak(b)));
-    let mean = |l: &LinkReport| Some(l.queue_packets.mean).filter(|m| *m >= 0.05);
-    push(rows, &of, "queue_mean_packets", (mean(a), mean(b)));
+    let means = (a.queue_packets.mean, b.queue_packets.mean);
+    if means.0.max(means.1) >= LEAST_MEAN {
+        push(rows, &of, "queue_mean_packets", (Some(means.0), Some(means.1)));
+    }
     let causes: BTreeSet<&String> = a.drops.keys().chain(b.drops.keys()).collect();
     for cause in causes {
-        let dropped = |l: &LinkReport| Some(l.drops.get(cause).and_then(serde_json::Value::as_f64).unwrap_or(0.0));
+        let dropped =
+            |l: &LinkReport| Some(l.drops.get(cause).and_then(serde_json::Value::as_f64).unwrap_or(0.0));
         push(rows, &of, &format!("dropped_by_{cause}"), (dropped(a), dropped(b)));
     }
 }

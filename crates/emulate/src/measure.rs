@@ -81,15 +81,11 @@ impl Error {
     }
 }
 
-/// Runs it. The process must have one thread yet. `log` gets a line for each thing that was changed while it ran; `progress` is told the time.
+/// Runs it. The process must have one thread yet. `begun` is called when all is set up; `log` gets a line for each thing that was changed while it ran.
 ///
 /// # Errors
 /// What is missing, and how to mend it. Nothing is left behind.
-pub fn run(
-    plan: &Plan,
-    log: &mut dyn FnMut(&str),
-    progress: &mut dyn FnMut(Instant),
-) -> Result<Measured, Error> {
+pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> Result<Measured, Error> {
     let scenario = &plan.scenario;
     // what the kernel cannot do is known before anything is made
     let needs = needs(scenario, &Kernel::look()?)?;
@@ -99,8 +95,7 @@ pub fn run(
     let mut panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
     let flows = Flows::open(scenario, &needs, &places(scenario, &hosts, &session))?;
     let clock = Clock::start();
-    let mut recording =
-        plan.out.as_ref().map(|dir| Recording::begin(dir, scenario, clock)).transpose()?;
+    let mut recording = plan.out.as_ref().map(|dir| Recording::begin(dir, scenario, clock)).transpose()?;
     let setup = Setup {
         scenario: scenario.clone(),
         speed: plan.speed,
@@ -112,9 +107,9 @@ pub fn run(
         realtime: plan.realtime,
     };
     let link = Running::start(setup, recording.as_mut().and_then(Recording::take_install))?;
+    begun();
     let mut watch = Watch { signals, interrupted: None, states: States::default() };
     let outcome = flows.run(clock, &mut |now| {
-        progress(now.now);
         let watched = watch.look(now) && !link.has_ended();
         for line in panel.serve(&link, &mut || watch.states.list()) {
             log(&line);

@@ -138,15 +138,16 @@ fn questions_typing_and_datagrams_run_as_in_the_simulator() {
     let (_, out) = run(&pair, &scenario);
     let simulated = bentpipe_sim::run(&scenario);
     let asked = out.flows[0].requests.as_ref().unwrap();
-    // 3 s of 50 ms each; the simulator has a round trip of 2 ms and more besides, and the same times to think
+    // 3 s of 50 ms on average, drawn from the scenario's seed; the simulator has round trips and delayed ACKs besides
     let simulated_asked = simulated.flows[0].requests.as_ref().unwrap().completed;
-    assert!((simulated_asked..simulated_asked + 20).contains(&asked.completed), "{asked:?} {simulated_asked}");
+    assert!((simulated_asked..90).contains(&asked.completed), "{asked:?} {simulated_asked}");
     let (typed, simulated_typed) =
         (out.flows[1].telnet.as_ref().unwrap(), simulated.flows[1].telnet.as_ref().unwrap());
     assert!(typed.writes.abs_diff(simulated_typed.writes) <= 2, "{typed:?} {simulated_typed:?}");
     assert!(typed.acknowledged + 5 >= typed.writes && typed.ack_ms.p50.is_some(), "{typed:?}");
     for i in [2, 3] {
-        let (real, simulated) = (out.flows[i].udp.as_ref().unwrap(), simulated.flows[i].udp.as_ref().unwrap());
+        let (real, simulated) =
+            (out.flows[i].udp.as_ref().unwrap(), simulated.flows[i].udp.as_ref().unwrap());
         assert!(real.sent.abs_diff(simulated.sent) <= 1, "the same draws: {real:?} {simulated:?}");
         assert_eq!((real.lost, real.duplicates, real.reordered), (0, 0, 0));
         assert!(real.received + 1 >= real.sent && real.delay_ms.quantiles.p50.unwrap() < 5.0, "{real:?}");
@@ -191,7 +192,10 @@ fn options_are_switched_off_at_the_end_that_can_do_without() {
     assert_eq!(found.congestion, ["reno", "cubic"]);
     // between the same two hosts there is no such way
     let error = needs(&load(&STAR.replace("to = \"b\", tcp", "to = \"a\", tcp")), &kernel).unwrap_err();
-    assert!(error.to_string().starts_with("error: flows `new` and `old` differ in SACK, and host `s`"), "{error}");
+    assert!(
+        error.to_string().starts_with("error: flows `new` and `old` differ in SACK, and host `s`"),
+        "{error}"
+    );
     assert!(error.is_refusal());
 }
 
@@ -199,7 +203,10 @@ fn options_are_switched_off_at_the_end_that_can_do_without() {
 fn what_the_kernel_cannot_do_is_said_once() {
     let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };
     let found = |keys: &str| needs(&scenario(keys, &flow("")), &kernel);
-    assert_eq!(found("").unwrap().differs, ["the kernel validates its window as RFC 2861 says, not RFC 7661"]);
+    assert_eq!(
+        found("").unwrap().differs,
+        ["the kernel validates its window as RFC 2861 says, not RFC 7661"]
+    );
     let old = "tcp = \"sack\"\nssthresh = \"window\"\nwindow = \"64 segments\"\ninitial_rto = \"3 s\"\nvalidation = \"keep\"\njitter = \"1 ms\"";
     assert_eq!(
         found(old).unwrap().differs,

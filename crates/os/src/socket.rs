@@ -2,12 +2,15 @@
 //!
 //! A socket belongs for ever to the network namespace of the thread that made it: make it in [`crate::namespace::in_network`] and use it anywhere.
 
+use crate::sysctl;
 use bentpipe_base::Size;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
+/// What an ordinary user may ask for where the kernel does not say (`SK_RMEM_MAX`).
+const USUAL_MOST: usize = 212_992;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
@@ -85,6 +88,24 @@ pub fn set_receive_buffer(socket: impl AsFd, size: Size) -> io::Result<Size> {
         sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
     }
     Ok(Size(sockopt::socket_recv_buffer_size(&socket)? as u64))
+}
+
+/// Gives a socket a receive buffer of `size`, bookkeeping included, if it may have all of it; false when it may not, and then nothing is changed.
+///
+/// # Errors
+/// When it is not a socket.
+pub fn cut_receive_buffer(socket: impl AsFd, size: Size) -> io::Result<bool> {
+    // the kernel doubles what is asked for
+    let bytes = usize::try_from(size.0 / 2).unwrap_or(usize::MAX);
+    if sockopt::set_socket_recv_buffer_size_force(&socket, bytes).is_ok() {
+        return Ok(true);
+    }
+    let most = sysctl::read("net/core/rmem_max").ok().and_then(|text| text.parse().ok());
+    if bytes > most.unwrap_or(USUAL_MOST) {
+        return Ok(false);
+    }
+    sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
+    Ok(true)
 }
 
 /// Asks for a send buffer of `size`; returns what the kernel gave, as [`set_receive_buffer`].

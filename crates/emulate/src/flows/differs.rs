@@ -1,11 +1,12 @@
 //! What the kernel does differently from what a scenario says: said once, never silently.
 
-use super::needs::is_sender;
 use super::is_tcp;
+use super::needs::is_sender;
+use super::setup::UNSCALED;
 use bentpipe_base::Duration;
 use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_tcp::cc::cubic::CubicParams;
-use bentpipe_tcp::{Config, Detection, Growth, Reduction, Validation};
+use bentpipe_tcp::{Config, Detection, Growth, ReceiveBuffer, Reduction, Stack, Validation};
 use std::collections::BTreeMap;
 
 /// What a kernel does before the first sample of a round trip (`TCP_TIMEOUT_INIT`).
@@ -65,7 +66,9 @@ impl Differs {
 fn scheme(config: &Config) -> Vec<String> {
     let scheme = &config.scheme;
     let mut texts = Vec::new();
+    let rfc = config.stack == Stack::Rfc;
     match scheme.recovery.detection {
+        _ if !rfc => {}
         Detection::Reno => texts.push("the kernel's reno recovers as NewReno does (RFC 6582)".to_owned()),
         Detection::Sack => {
             texts.push("with SACK the kernel finds losses by time too (RACK, RFC 8985)".to_owned());
@@ -75,7 +78,7 @@ fn scheme(config: &Config) -> Vec<String> {
         }
         Detection::NewReno | Detection::Rack => {}
     }
-    if scheme.recovery.reduction != Reduction::Prr {
+    if rfc && scheme.recovery.reduction != Reduction::Prr {
         texts.push("the kernel reduces its window by PRR (RFC 9937)".to_owned());
     }
     match scheme.growth {
@@ -102,13 +105,16 @@ fn sending(config: &Config) -> Vec<String> {
     );
     say(
         config.rto.initial != KERNEL_INITIAL_RTO,
-        format!("before the first round trip the kernel waits {KERNEL_INITIAL_RTO}, here {}", config.rto.initial),
+        format!(
+            "before the first round trip the kernel waits {KERNEL_INITIAL_RTO}, here {}",
+            config.rto.initial
+        ),
     );
     say(!config.limited_transmit, "the kernel always does limited transmit (RFC 3042)".to_owned());
     say(config.jitter.is_some(), "the kernel has no random delay at the sender".to_owned());
     say(!config.options.mss, "the kernel always sends the MSS option".to_owned());
     say(
-        config.validation == Validation::Validate,
+        config.validation == Validation::Validate && config.stack == Stack::Rfc,
         "the kernel validates its window as RFC 2861 says, not RFC 7661".to_owned(),
     );
     say(
@@ -118,9 +124,21 @@ fn sending(config: &Config) -> Vec<String> {
     texts
 }
 
-fn receiving(config: &Config) -> Option<String> {
-    let delayed = config.delayed_ack.filter(|d| d.count != 2)?;
-    Some(format!("the kernel acknowledges every second segment, here every {}", delayed.count))
+fn receiving(config: &Config) -> Vec<String> {
+    let mut texts = Vec::new();
+    if let Some(delayed) = config.delayed_ack.filter(|d| d.count != 2) {
+        texts.push(format!("the kernel acknowledges every second segment, here every {}", delayed.count));
+    }
+    if let ReceiveBuffer::Fixed(window) = config.receive_buffer {
+        let whole = window.0 - window.0 % u64::from(config.mss);
+        if !config.options.window_scale && window.0 != UNSCALED && whole != window.0 {
+            texts.push(format!(
+                "without window scale the kernel announces whole segments: {whole} B, not {}",
+                window.0
+            ));
+        }
+    }
+    texts
 }
 
 /// Settings that all senders of a host share.

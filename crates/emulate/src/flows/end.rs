@@ -46,7 +46,12 @@ pub(super) enum Window {
 }
 
 impl Line {
-    pub(super) const fn new(socket: OwnedFd, connected: bool, send_buffer: Option<Size>, window: Window) -> Self {
+    pub(super) const fn new(
+        socket: OwnedFd,
+        connected: bool,
+        send_buffer: Option<Size>,
+        window: Window,
+    ) -> Self {
         Self {
             socket,
             connected,
@@ -93,7 +98,8 @@ impl Line {
             // the limit it has now is what the whole buffer can hold: so this is the buffer that holds `size`
             if let Ok(room) = rustix::net::sockopt::socket_recv_buffer_size(&self.socket) {
                 let room = u128::from(size.0) * room as u128 / u128::from(now.0.max(1));
-                let _ = socket::set_receive_buffer(&self.socket, Size(room as u64 / 2));
+                // where this is refused, a little more fits than the window
+                let _ = socket::cut_receive_buffer(&self.socket, Size(room as u64));
             }
             self.window = Window::Buffer(size, true);
         }

@@ -8,8 +8,8 @@ use super::{Error, ends_of, is_tcp, sends};
 use bentpipe_base::Size;
 use bentpipe_os::netlink::Metrics;
 use bentpipe_os::tcp;
-use bentpipe_scenario::{App, FlowSpec, Scenario};
-use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Validation};
+use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
+use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Stack, Validation};
 use std::collections::BTreeMap;
 
 /// Payload that fits into a packet of 1500 B, and the least that the kernel takes (`TCP_MIN_MSS`).
@@ -132,11 +132,16 @@ fn congestion_of(flow: &FlowSpec, kernel: &Kernel) -> Result<String, Error> {
 /// Settings that belong to whoever sends data, with their names for people.
 fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)> {
     let recovery = &config.scheme.recovery;
-    let rack = recovery.detection == Detection::Rack;
+    let linux = config.stack == Stack::Linux;
+    let rack = linux || recovery.detection == Detection::Rack;
     let on = |on: bool, value: &str| if on { value.to_owned() } else { "0".to_owned() };
     vec![
-        ("idle restart", "net/ipv4/tcp_slow_start_after_idle", on(config.validation != Validation::Keep, "1")),
-        ("F-RTO", "net/ipv4/tcp_frto", on(recovery.frto, "2")),
+        (
+            "idle restart",
+            "net/ipv4/tcp_slow_start_after_idle",
+            on(config.validation != Validation::Keep, "1"),
+        ),
+        ("F-RTO", "net/ipv4/tcp_frto", on(linux || recovery.frto, "2")),
         ("the tail loss probe", "net/ipv4/tcp_early_retrans", on(rack, "3")),
         ("RACK", "net/ipv4/tcp_recovery", on(rack, "1")),
         ("the number of timeouts", "net/ipv4/tcp_retries2", config.max_timeouts.to_string()),
@@ -160,11 +165,16 @@ fn buffers(scenario: &Scenario, host: usize) -> (Vec<(&'static str, String)>, bo
     let mut fixed = None::<Size>;
     let mut auto = None::<(Size, Size)>;
     let mut largest = 0;
-    for (_, at, config, receives) in scenario.flows.iter().filter(|f| is_tcp(f)).flat_map(ends_of) {
+    // whoever reads at once needs room besides the window for what came out of order; for others the room is the window
+    let mut slow = true;
+    for (flow, at, config, receives) in scenario.flows.iter().filter(|f| is_tcp(f)).flat_map(ends_of) {
         largest = largest.max(config.receive_buffer.max().0);
         match config.receive_buffer {
             _ if at != host || !receives => {}
-            ReceiveBuffer::Fixed(size) => fixed = fixed.max(Some(size)),
+            ReceiveBuffer::Fixed(size) => {
+                slow &= flow.reader != Reader::Eager;
+                fixed = fixed.max(Some(size));
+            }
             ReceiveBuffer::Auto { initial, max } => {
                 let (a, b) = auto.unwrap_or((Size::ZERO, Size::ZERO));
                 auto = Some((a.max(initial), b.max(max)));
@@ -179,7 +189,7 @@ fn buffers(scenario: &Scenario, host: usize) -> (Vec<(&'static str, String)>, bo
         settings.push(("net/ipv4/tcp_rmem", format!("4096 {initial} {max}")));
         settings.push(("net/ipv4/tcp_moderate_rcvbuf", "1".to_owned()));
     } else if let Some(Size(window)) = fixed {
-        let room = room_for(Size(window)).0;
+        let room = if slow { limit(window.saturating_mul(2)) } else { room_for(Size(window)).0 };
         settings.push(("net/ipv4/tcp_rmem", format!("4096 {room} {room}")));
         settings.push(("net/ipv4/tcp_moderate_rcvbuf", "0".to_owned()));
     }
@@ -215,7 +225,12 @@ fn routes(scenario: &Scenario, host: usize) -> Result<BTreeMap<usize, Metrics>, 
     Ok(routes.into_iter().map(|(to, (metrics, _))| (to, metrics)).collect())
 }
 
-fn shared(what: &'static str, scenario: &Scenario, host: usize, (one, other): (&FlowSpec, &FlowSpec)) -> Error {
+fn shared(
+    what: &'static str,
+    scenario: &Scenario,
+    host: usize,
+    (one, other): (&FlowSpec, &FlowSpec),
+) -> Error {
     let host = scenario.nodes[host].name.clone();
     Error::Shared { what, host, one: one.name.clone(), other: other.name.clone() }
 }

@@ -73,11 +73,7 @@ impl Flows {
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn open(
-        scenario: &Scenario,
-        needs: &Needs,
-        places: &[Option<Place<'_>>],
-    ) -> Result<Self, Error> {
+    pub fn open(scenario: &Scenario, needs: &Needs, places: &[Option<Place<'_>>]) -> Result<Self, Error> {
         enough_files(scenario)?;
         for host in &needs.hosts {
             prepare(&scenario.nodes[host.host].name, host, places)?;
@@ -147,7 +143,10 @@ impl Flows {
             let now = self.clock.now();
             self.wake(now)?;
             self.marks(now);
-            if now >= self.end || (self.ends_early && self.is_over()) || !go_on(&Progress { now, flows: &self }) {
+            if now >= self.end
+                || (self.ends_early && self.is_over())
+                || !go_on(&Progress { now, flows: &self })
+            {
                 let until = now.min(self.end);
                 return Ok(self.finish(until));
             }
@@ -284,7 +283,9 @@ impl Flows {
         if seconds <= 0.0 {
             return;
         }
-        for ((flow, series), before) in self.flows.iter_mut().zip(&mut self.record.flows).zip(&mut self.recorded) {
+        for ((flow, series), before) in
+            self.flows.iter_mut().zip(&mut self.record.flows).zip(&mut self.recorded)
+        {
             let mut row = match flow {
                 Flow::Tcp(tcp) => tcp.samples.row(),
                 Flow::Udp(udp) => {
@@ -306,7 +307,8 @@ impl Flows {
     fn is_over(&self) -> bool {
         let finite = |f: &FlowSpec| matches!(f.app, App::Transfer(_) | App::Requests { count: Some(_), .. });
         let mut pending = self.specs.iter().zip(&self.flows).filter(|(spec, _)| finite(spec));
-        pending.all(|(_, flow)| matches!(flow, Flow::Tcp(tcp) if tcp.finished.is_some() || tcp.fault.is_some()))
+        pending
+            .all(|(_, flow)| matches!(flow, Flow::Tcp(tcp) if tcp.finished.is_some() || tcp.fault.is_some()))
     }
 
     fn finish(mut self, now: Instant) -> Outcome {
@@ -327,7 +329,8 @@ impl Flows {
             let rate = goodput(after[i].saturating_sub(before[i]), interval);
             reports.push(match flow {
                 Flow::Tcp(tcp) => {
-                    let words = |(at, text): &(Instant, String)| format!("{text}, at {:.3} s", at.as_secs_f64());
+                    let words =
+                        |(at, text): &(Instant, String)| format!("{text}, at {:.3} s", at.as_secs_f64());
                     faults.extend(tcp.fault.as_ref().map(words));
                     stream_report(tcp, &self.ends[i], rate)
                 }

@@ -28,6 +28,8 @@ pub(crate) struct Samples {
     /// The send buffer is the scenario's, so that its limit is one.
     bounded: bool,
     spent: [Duration; 7],
+    /// The kernel's account so far: held by the peer's window, by the send buffer, and busy.
+    told: [Duration; 3],
     rtt: Histogram,
     shortest: Option<Duration>,
     /// Since the last row: sum of round trips in milliseconds, and their number.
@@ -44,6 +46,7 @@ impl Samples {
             at: start,
             bounded,
             spent: [Duration::ZERO; 7],
+            told: [Duration::ZERO; 3],
             rtt: Histogram::default(),
             shortest: None,
             recent: (0.0, 0),
@@ -60,16 +63,23 @@ impl Samples {
     /// What TCP_INFO says at `now`.
     pub(crate) fn look(&mut self, now: Instant, info: &TcpInfo) {
         let length = now.since(self.at);
-        let held = |now: Duration, before: Duration| now.saturating_sub(before).min(length);
-        let window = held(info.window_limited, self.last.window_limited);
-        let buffer = held(info.buffer_limited, self.last.buffer_limited).min(length.saturating_sub(window));
-        let busy = held(info.busy, self.last.busy);
+        // the kernel counts in ticks of several milliseconds: what exceeds this interval belongs to the next
+        let held = |now: Duration, told: &mut Duration, most: Duration| {
+            let part = now.saturating_sub(*told).min(most);
+            *told += part;
+            part
+        };
+        let [told_window, told_buffer, told_busy] = &mut self.told;
+        let window = held(info.window_limited, told_window, length);
+        let buffer = held(info.buffer_limited, told_buffer, length.saturating_sub(window));
+        let busy = held(info.busy, told_busy, length);
         self.spent[WINDOW] += window;
         // a buffer that the kernel makes as large as it likes limits nothing by itself: it follows the congestion window
         self.spent[if self.bounded { SEND_BUFFER } else { CONGESTION }] += buffer;
         let rest = length.saturating_sub(window).saturating_sub(buffer);
         let idle = length.saturating_sub(busy).min(rest);
-        let has_room = info.not_sent.0 == 0 && info.unacked < info.cwnd;
+        // less than a segment waits for more to write (Nagle's algorithm), not for the network
+        let has_room = info.not_sent < info.mss && info.unacked < info.cwnd;
         let cause = match info.phase {
             Phase::Recovery | Phase::Loss => RECOVERY,
             _ if has_room => APPLICATION,

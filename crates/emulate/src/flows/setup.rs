@@ -1,13 +1,13 @@
 //! Sets hosts up for their flows, and makes the sockets.
 
+use super::Error;
 use super::end::Window;
 use super::needs::{HostNeeds, room_for};
-use super::Error;
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Size};
 use bentpipe_os::netlink::{Netlink, Route};
 use bentpipe_os::{namespace, socket, sysctl, tcp};
 use bentpipe_scenario::Reader;
-use bentpipe_tcp::{Config, ReceiveBuffer};
+use bentpipe_tcp::{Config, ReceiveBuffer, Stack};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -16,6 +16,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 const RTO_MIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
 const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
+
+/// Largest window without the window scale option.
+pub(super) const UNSCALED: u64 = 65_535;
 
 /// Where a host of the scenario is.
 #[derive(Clone, Copy, Debug)]
@@ -88,11 +91,11 @@ impl Socket<'_> {
             if self.locks_buffer {
                 socket::set_receive_buffer(&fd, room_for(window))?;
             }
-            tcp::set_window_clamp(&fd, window)?;
+            tcp::set_window_clamp(&fd, clamp_for(window, self.config))?;
         }
         // older kernels do without: their defaults are those of most scenarios
         optional(tcp::set_rto_max(&fd, self.config.rto.max.clamp(RTO_MAX.0, RTO_MAX.1)))?;
-        if let Some(delayed) = self.config.delayed_ack {
+        if let Some(delayed) = self.config.delayed_ack.filter(|_| self.config.stack == Stack::Rfc) {
             optional(tcp::set_delayed_ack_max(&fd, delayed.timeout.clamp(DELAYED.0, DELAYED.1)))?;
         }
         socket::bind(&fd, at)?;
@@ -102,18 +105,27 @@ impl Socket<'_> {
     /// What the window is held to while the connection lives.
     pub(super) const fn window(&self) -> Window {
         match (self.config.receive_buffer, self.reader) {
-            (ReceiveBuffer::Fixed(size), Reader::Eager) => Window::Fixed(size),
+            (ReceiveBuffer::Fixed(size), Reader::Eager) => Window::Fixed(clamp_for(size, self.config)),
             (ReceiveBuffer::Fixed(size), _) => Window::Buffer(size, false),
             (ReceiveBuffer::Auto { max, .. }, _) => Window::UpTo(max),
         }
     }
 }
 
+/// What the kernel is to be told so that it announces `window`. Without window scale it announces whole segments (`__tcp_select_window`), except where it
+/// could announce more than the field holds.
+const fn clamp_for(window: Size, config: &Config) -> Size {
+    if window.0 == UNSCALED { Size(UNSCALED + 2 * config.mss as u64) } else { window }
+}
+
 /// Sets the least retransmission timeout, once the round trip is known. The kernel adds its minimum to the smoothed round trip
-/// (`__tcp_set_rto`), a scenario's is for the whole: so what is told is the difference.
+/// (`__tcp_set_rto`), a scenario's is for the whole unless its stack is Linux: so what is told is the difference.
 pub(super) fn set_rto_min(fd: BorrowedFd<'_>, config: &Config) -> io::Result<()> {
-    let rtt = tcp::info(fd)?.rtt;
-    optional(tcp::set_rto_min(fd, config.rto.min.saturating_sub(rtt).clamp(RTO_MIN.0, RTO_MIN.1)))
+    let least = match config.stack {
+        Stack::Rfc => config.rto.min.saturating_sub(tcp::info(fd)?.rtt),
+        Stack::Linux => config.rto.min,
+    };
+    optional(tcp::set_rto_min(fd, least.clamp(RTO_MIN.0, RTO_MIN.1)))
 }
 
 fn optional(result: io::Result<()>) -> io::Result<()> {

@@ -1,10 +1,10 @@
 //! A flow over TCP: from the listening socket to the acknowledgment of the last byte.
 
 use super::end::{End, Line};
+use super::ends_of;
 use super::error::Error;
 use super::sample::Samples;
 use super::setup::{Place, Socket, set_rto_min};
-use super::ends_of;
 use bentpipe_base::{Cx, Instant, World};
 use bentpipe_nodes::{Reader, Writer};
 use bentpipe_os::{socket, tcp};
@@ -87,7 +87,8 @@ impl TcpFlow {
         let caller = ends.places.0.within(&what("a socket that connects"), || opening.open(&from))?;
         let (writer, answerer) = apps::writers(world, flow);
         let reader = apps::reader(&flow.reader);
-        let (opener_reads, acceptor_reads) = if answers { (reader, Reader::Eager) } else { (Reader::Eager, reader) };
+        let (opener_reads, acceptor_reads) =
+            if answers { (reader, Reader::Eager) } else { (Reader::Eager, reader) };
         let line = Line::new(caller, false, opens.send_buffer, opening.window());
         let sender = if answers { accepts } else { opens };
         Ok(Self {
@@ -173,7 +174,12 @@ impl TcpFlow {
     }
 
     /// Something happened at `side`.
-    pub(super) fn ready(&mut self, now: Instant, side: Side, (writable, hung_up, failed): (bool, bool, bool)) {
+    pub(super) fn ready(
+        &mut self,
+        now: Instant,
+        side: Side,
+        (writable, hung_up, failed): (bool, bool, bool),
+    ) {
         let Some(end) = self.end(side) else { return };
         if failed || hung_up {
             end.line.look(hung_up);
