@@ -95,9 +95,11 @@ pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     // A failed start of a program still has to take down links and namespaces.
     let status = emulation.programs(log);
     let Emulation { plan, hosts, mut session, link, panel, recording, watch, .. } = emulation;
-    session.end();
+    session.end_programs();
     drop(panel);
-    let outcome = link.stop()?;
+    let outcome = link.stop();
+    session.end();
+    let outcome = outcome?;
     let (status, gate) = (status?, hosts.nodes[hosts.far]);
     let timing = outcome.timing.clone();
     let files = match recording {
@@ -120,7 +122,11 @@ impl<'a> Emulation<'a> {
         let layout = Layout {
             name: plan.name.clone(),
             title: plan.title.clone(),
-            hosts: hosts.nodes.iter().map(|n| HostLayout { name: name(n), ..HostLayout::default() }).collect(),
+            hosts: hosts
+                .nodes
+                .iter()
+                .map(|n| HostLayout { name: name(n), ..HostLayout::default() })
+                .collect(),
             near: hosts.near,
             far: hosts.far,
             uplink: plan.uplink,

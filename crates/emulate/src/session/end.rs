@@ -7,16 +7,22 @@ use bentpipe_os::{namespace, process};
 use rustix::process::Signal;
 
 impl Session {
-    /// Ends what still runs in it, gives the machine's network back as it was, and forgets itself. Namespaces and interfaces go with the process.
-    pub fn end(&mut self) {
-        if std::mem::replace(&mut self.ended, true) {
-            return;
-        }
+    /// Ends what still runs in it. The relay goes on until nothing is left to talk over it.
+    pub fn end_programs(&mut self) {
         self.end_background();
         let _ = self.news();
         leftovers::end_inner(&self.registry, &self.id);
         let networks: Vec<u64> = self.hosts.iter().filter(|h| h.own).map(|h| h.inode).collect();
         leftovers::end_processes(&networks, &mut || drop(self.news()));
+    }
+
+    /// Ends what still runs in it, gives the machine's network back as it was, and forgets itself. Namespaces and interfaces go with the process. The relay
+    /// must have stopped: an uplink's interface goes here, and the relay's end of it with that.
+    pub fn end(&mut self) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        self.end_programs();
         let _lock = self.lock.take().map_or_else(|| self.registry.lock(), Ok);
         // The forwarder first: it uses what goes next.
         self.uplink = None;
