@@ -112,16 +112,11 @@ impl Buffers {
         self.in_use += bytes.len();
         self.most = self.most.max(self.in_use);
         let slot = Slot { bytes, len, users: users(&cut), cut: Some(cut) };
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.slots[place as usize] = slot;
-                place
-            }
-            None => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
-            }
-        };
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[place as usize] = slot;
         Ok((place, cut))
     }
 
