@@ -63,7 +63,8 @@ fn leftovers_of_the_dead() -> Finding {
     match Registry::open() {
         Err(error) => {
             let text = error.to_string();
-            let mut lines = text.lines().map(|l| l.trim_start_matches("error: ").trim_start_matches("help: "));
+            let mut lines =
+                text.lines().map(|l| l.trim_start_matches("error: ").trim_start_matches("help: "));
             let found = lines.next().unwrap_or_default().to_owned();
             Finding { name, state: State::Bad, found, mends: lines.map(str::to_owned).collect() }
         }
@@ -85,7 +86,12 @@ fn cores() -> Finding {
     if count > 1 {
         return Finding::good("cores", found);
     }
-    Finding::new("cores", State::Lack, "1: the link and the programs behind it take turns, so packets are late", &[])
+    Finding::new(
+        "cores",
+        State::Lack,
+        "1: the link and the programs behind it take turns, so packets are late",
+        &[],
+    )
 }
 
 fn ipv6() -> Finding {
@@ -93,7 +99,12 @@ fn ipv6() -> Finding {
         return Finding::good("IPv6", "there");
     }
     let found = "missing: links carry IPv4 only";
-    Finding::new("IPv6", State::Lack, found, &["remove ipv6.disable=1 from the kernel's command line, then restart"])
+    Finding::new(
+        "IPv6",
+        State::Lack,
+        found,
+        &["remove ipv6.disable=1 from the kernel's command line, then restart"],
+    )
 }
 
 fn congestion_controls() -> Finding {
@@ -102,7 +113,9 @@ fn congestion_controls() -> Finding {
     let mends: Vec<String> = ["cubic", "reno", "bbr", "vegas", "hybla", "westwood"]
         .into_iter()
         .filter(|wanted| !there.split_whitespace().any(|known| known == *wanted))
-        .map(|missing| format!("for {missing}: sudo modprobe tcp_{missing}, if this kernel was built with it"))
+        .map(|missing| {
+            format!("for {missing}: sudo modprobe tcp_{missing}, if this kernel was built with it")
+        })
         .collect();
     let state = if mends.is_empty() { State::Good } else { State::Lack };
     Finding { name, state, found: there, mends }
@@ -114,7 +127,12 @@ fn nft() -> Finding {
         Ok(output) if output.status.success() => {
             Finding::good(name, String::from_utf8_lossy(&output.stdout).trim().to_owned())
         }
-        _ => Finding::new(name, State::Lack, "missing", &["sudo apt-get install nftables, or the package of that name"]),
+        _ => Finding::new(
+            name,
+            State::Lack,
+            "missing",
+            &["sudo apt-get install nftables, or the package of that name"],
+        ),
     }
 }
 

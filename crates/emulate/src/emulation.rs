@@ -178,6 +178,7 @@ impl<'a> Emulation<'a> {
 
     /// Runs the commands and waits for the one at the near end; gives its exit status.
     fn programs(&mut self, log: &mut dyn FnMut(&str)) -> Result<u8, Error> {
+        self.session.notes.iter().for_each(|note| log(note));
         if let Some(line) = &self.plan.far {
             let shell = ["/bin/sh".into(), "-c".into(), line.clone()];
             self.session.start(self.session.far, &shell, Stand::Background)?;

@@ -60,13 +60,17 @@ pub enum Error {
         source: io::Error,
     },
     /// The host's network may only be touched by root.
-    #[error("error: --uplink changes this machine's network and needs root\nhelp: sudo bentpipe emulate ... --uplink")]
+    #[error(
+        "error: --uplink changes this machine's network and needs root\nhelp: sudo bentpipe emulate ... --uplink"
+    )]
     UplinkNeedsRoot,
     /// The uplink cannot be made.
     #[error("error: --uplink: {0}")]
     Uplink(String),
     /// A program that is not there.
-    #[error("error: there is no program `{0}`\nhelp: after -- comes a command as in a shell: its name, then its arguments")]
+    #[error(
+        "error: there is no program `{0}`\nhelp: after -- comes a command as in a shell: its name, then its arguments"
+    )]
     NoProgram(String),
     /// A program that could not be started.
     #[error("error: `{program}` cannot be started: {reason}")]
@@ -88,10 +92,14 @@ pub enum Error {
     #[error("error: a session called `{0}` is running\nhelp: choose another --name, or end that one")]
     Taken(String),
     /// A name that cannot be a file name.
-    #[error("error: `{0}` cannot be the name of a session: use letters, digits, `-`, `_` and `.`, at most 40")]
+    #[error(
+        "error: `{0}` cannot be the name of a session: use letters, digits, `-`, `_` and `.`, at most 40"
+    )]
     BadName(String),
     /// The runtime folder is not to be trusted.
-    #[error("error: {folder}: {reason}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to")]
+    #[error(
+        "error: {folder}: {reason}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to"
+    )]
     Folder {
         /// Where.
         folder: PathBuf,

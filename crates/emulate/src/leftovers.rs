@@ -3,7 +3,7 @@
 use crate::registry::{Entry, Registry, boot};
 use crate::session::SESSION_VARIABLE;
 use crate::uplink;
-use bentpipe_os::process;
+use bentpipe_os::{namespace, process};
 use rustix::process::Signal;
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
@@ -12,16 +12,17 @@ use rustix::time::Timespec;
 const PATIENCE_MS: u32 = 500;
 const STEP_MS: u32 = 5;
 
-/// Removes what dead sessions have left behind and says what that was, a line each.
+/// Removes what dead sessions have left behind and says what that was, a line each. Call it with the registry locked.
 pub fn clean(registry: &Registry, report: &mut dyn FnMut(String)) {
     let now = boot();
     for entry in registry.entries().into_iter().filter(|e| !e.is_alive()) {
-        if entry.boot == now {
-            clean_running(registry, &entry, report);
+        if entry.boot == now && !clean_running(registry, &entry, report) {
+            continue;
         }
         registry.remove(&entry.id);
         report(format!("session {}: files removed", entry.id));
     }
+    registry.remove_strays();
 }
 
 /// The dead sessions that are there, by name.
@@ -29,8 +30,8 @@ pub fn found(registry: &Registry) -> Vec<Entry> {
     registry.entries().into_iter().filter(|e| !e.is_alive()).collect()
 }
 
-/// Of a session that died while the machine went on.
-fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(String)) {
+/// Of a session that died while the machine went on; false when something cannot be reached from here.
+fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(String)) -> bool {
     end_inner(registry, &entry.id);
     let recorded: Vec<u64> = entry.hosts.iter().filter(|h| h.own).map(|h| h.network).collect();
     let networks = proven(&recorded, &entry.id);
@@ -39,10 +40,19 @@ fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(Stri
         report(format!("session {}: {count} processes ended", entry.id));
     }
     if let Some(uplink) = &entry.uplink {
+        let here = namespace::network().and_then(namespace::inode);
+        if here != Ok(uplink.network) {
+            report(format!(
+                "session {}: clean up in the network namespace in which it was started",
+                entry.id
+            ));
+            return false;
+        }
         for line in uplink::undo(uplink, registry, &entry.id) {
             report(format!("session {}: {line}", entry.id));
         }
     }
+    true
 }
 
 /// Those of the recorded networks that are still the session's. The kernel gives the number of a network that is gone to the next one, which may be anybody's: so
@@ -79,7 +89,8 @@ pub(crate) fn end_inner(registry: &Registry, id: &str) {
 pub(crate) fn end_processes(networks: &[u64], bury: &mut dyn FnMut()) -> usize {
     let inside = || -> Vec<i32> {
         let all = process::all().into_iter();
-        all.filter(|pid| process::network_inode(*pid).is_some_and(|inode| networks.contains(&inode))).collect()
+        all.filter(|pid| process::network_inode(*pid).is_some_and(|inode| networks.contains(&inode)))
+            .collect()
     };
     let first = if networks.is_empty() { Vec::new() } else { inside() };
     if first.is_empty() {

@@ -13,7 +13,10 @@ pub(crate) fn user_namespaces() -> Vec<String> {
     let mut mends = Vec::new();
     let is = |name: &str, value: &str| sysctl::read(name).is_ok_and(|v| v == value);
     if !fs::exists("/proc/self/ns/user").unwrap_or(false) {
-        mends.push("this kernel was built without user namespaces: start bentpipe as root (sudo bentpipe ...)".to_owned());
+        mends.push(
+            "this kernel was built without user namespaces: start bentpipe as root (sudo bentpipe ...)"
+                .to_owned(),
+        );
     }
     for (name, bad, good) in [
         ("user/max_user_namespaces", "0", "10000"),

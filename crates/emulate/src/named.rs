@@ -68,7 +68,9 @@ fn one(direction: &mut DirectionSpec, change: &Change, round_trip: Duration) {
     direction.buffer = match change.buffer {
         Some(Capacity::Packets(n)) => Buffer::Packets(n),
         Some(Capacity::Bytes(n)) => Buffer::Bytes(n),
-        None if change.rate.is_some() || change.delay.is_some() => Buffer::Bytes(product(direction.rate, round_trip)),
+        None if change.rate.is_some() || change.delay.is_some() => {
+            Buffer::Bytes(product(direction.rate, round_trip))
+        }
         None => direction.buffer,
     };
 }

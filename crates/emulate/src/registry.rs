@@ -12,6 +12,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+/// Files of a session beside its entry.
+const KINDS: [&str; 4] = ["sock", "hosts", "resolv", "draft"];
+
 /// What is known of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
@@ -65,6 +68,8 @@ pub struct HostEntry {
 /// What was changed in the machine's own network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UplinkEntry {
+    /// Inode of the network namespace in which all this is.
+    pub network: u64,
     /// The interface.
     pub interface: String,
     /// The nftables table, of family `inet`.
@@ -117,7 +122,9 @@ impl Registry {
         let folder = Self::place();
         let fault = |reason: String| Error::Folder { folder: folder.clone(), reason };
         match DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fault(error.to_string())),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(fault(error.to_string()));
+            }
             _ => {}
         }
         // Not through a symbolic link: in /tmp anybody could have put one there.
@@ -179,9 +186,21 @@ impl Registry {
             .map_err(|source| Error::System { what: path.display().to_string(), source })
     }
 
+    /// Removes files of sessions that were killed before they could write down who they are. Call it with the lock held.
+    pub(crate) fn remove_strays(&self) {
+        let Ok(files) = fs::read_dir(&self.folder) else { return };
+        for path in files.flatten().map(|f| f.path()) {
+            let ours = path.extension().is_some_and(|e| KINDS.iter().any(|kind| e == *kind));
+            if ours && !path.with_extension("json").exists() {
+                // Somebody else may have been faster.
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+
     /// Removes all files of a session.
     pub fn remove(&self, id: &str) {
-        for kind in ["sock", "hosts", "resolv", "draft", "json"] {
+        for kind in KINDS.into_iter().chain(["json"]) {
             // What is not there need not be removed, and nobody can be told of the rest.
             let _ = fs::remove_file(self.file(id, kind));
         }

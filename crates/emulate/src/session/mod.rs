@@ -99,6 +99,8 @@ pub struct Session {
     pub far: usize,
     /// How many links it lies within.
     pub depth: u8,
+    /// What a user should hear of, a line each.
+    pub notes: Vec<String>,
     /// True when it was made inside a user namespace of its own.
     pub rootless: bool,
     /// The network in which it was started.

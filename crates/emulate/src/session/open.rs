@@ -40,7 +40,9 @@ impl Session {
             return Err(Error::Uplink("this is already behind a link; start it outside".to_owned()));
         }
         let rootless = privileges(layout.uplink)?;
-        let ipv6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);
+        let off = |name: &str| sysctl::read(name).map_or(true, |value| value == "1");
+        let ipv6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
+            && !(layout.uplink && off("net/ipv6/conf/all/disable_ipv6"));
         let mut hosts = Vec::new();
         for (i, host) in layout.hosts.iter().enumerate() {
             let outside = i == layout.far && (layout.uplink || enclosing.is_some());
@@ -52,7 +54,8 @@ impl Session {
             end.port = format!("p{i}");
             if !outside || layout.uplink {
                 let index = entry.slot * SLOT as u16 + i as u16;
-                end.addresses = hosts::addresses(entry.depth, index).into_iter().take(1 + usize::from(ipv6)).collect();
+                end.addresses =
+                    hosts::addresses(entry.depth, index).into_iter().take(1 + usize::from(ipv6)).collect();
             }
             hosts.push(end);
         }
@@ -63,6 +66,7 @@ impl Session {
             near: layout.near,
             far: layout.far,
             depth: entry.depth,
+            notes: Vec::new(),
             rootless,
             home,
             registry,
@@ -85,11 +89,13 @@ impl Session {
     /// Joins the relay's ends with the hosts.
     fn wire(&mut self, layout: &Layout, enclosing: Option<&Enclosing>) -> Result<(), Error> {
         let mut middle = Netlink::open()?;
-        let own: Vec<IpAddr> = self.hosts.iter().filter(|h| h.own).flat_map(|h| h.addresses.clone()).collect();
+        let own: Vec<IpAddr> =
+            self.hosts.iter().filter(|h| h.own).flat_map(|h| h.addresses.clone()).collect();
         for (i, host) in self.hosts.iter_mut().enumerate() {
             let metrics = &layout.hosts[i].metrics;
             if host.own {
-                pair(&mut middle, &host.port, INTERFACE, &host.network)?;
+                middle.add_veth(&pair(&host.port, INTERFACE, &host.network))?;
+                middle.set_up(&host.port)?;
                 INTERFACE.clone_into(&mut host.interface);
                 in_network(&host.network, || attach(&host.addresses, metrics))??;
                 continue;
@@ -97,7 +103,10 @@ impl Session {
             // Somebody else's network: any free name will do.
             let stem = if enclosing.is_some() { "bent" } else { "bentup" };
             host.interface = free_pair(&mut middle, &host.port, stem, &self.home)?;
-            in_network(&self.home, || lead_to(&host.interface, &own))??;
+            in_network(&self.home, || {
+                quiet(&host.interface)?;
+                lead_to(&host.interface, &own)
+            })??;
         }
         if let Some(enclosing) = enclosing {
             in_network(&self.home, forward)??;
@@ -136,18 +145,22 @@ impl Session {
         }
         let system = fs::read_to_string("/etc/hosts").unwrap_or_default();
         let path = self.registry.file(&self.id, "hosts");
+        // The entry first: whoever cleans up after us goes by it.
+        self.registry.write(&self.entry)?;
         fs::write(&path, hosts::file(&names, &system))
-            .map_err(|e| Error::system(path.display().to_string(), e))?;
-        self.registry.write(&self.entry)
+            .map_err(|e| Error::system(path.display().to_string(), e))
     }
 
     /// Lets the host's network in on it.
     fn add_uplink(&mut self) -> Result<(), Error> {
         let interface = self.hosts[self.far].interface.clone();
         let address = self.hosts[self.far].addresses.clone();
-        let entry = UplinkEntry { interface, table: format!("bentpipe_{}", self.entry.pid), settings: Vec::new() };
+        let (table, network) = (format!("bentpipe_{}", self.entry.pid), inode(&self.home)?);
+        let entry = UplinkEntry { network, interface, table, settings: Vec::new() };
         let others = self.registry.entries();
-        let entry = in_network(&self.home, || Uplink::plan(entry, &others))??;
+        let (entry, notes) = in_network(&self.home, || (Uplink::plan(entry, &others), Uplink::doubts()))?;
+        self.notes.extend(notes);
+        let entry = entry?;
         // Written down before it is done: whoever cleans up after us must know.
         self.entry.uplink = Some(entry.clone());
         self.registry.write(&self.entry)?;
@@ -254,7 +267,8 @@ fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, E
     }
     if ipv6 {
         // No address of its own making, and no questions to neighbours or routers: none of that belongs on the link.
-        let quiet = ["accept_ra", "autoconf", "accept_dad", "dad_transmits", "router_solicitations", "disable_ipv6"];
+        let quiet =
+            ["accept_ra", "autoconf", "accept_dad", "dad_transmits", "router_solicitations", "disable_ipv6"];
         for scope in ["all", "default"] {
             for name in quiet {
                 set(&format!("net/ipv6/conf/{scope}/{name}"), "0")?;
@@ -315,16 +329,19 @@ fn setting(name: &str, value: &str, source: std::io::Error) -> Error {
     Error::Setting { name: name.to_owned(), value: value.to_owned(), source }
 }
 
-fn pair(middle: &mut Netlink, port: &str, peer: &str, network: &OwnedFd) -> Result<(), bentpipe_os::netlink::Error> {
-    middle.add_veth(&VethPair {
-        name: port,
-        mac: PORT_MAC,
-        peer,
-        peer_mac: HOST_MAC,
-        peer_network: network.as_fd(),
-        mtu: MTU,
-    })?;
-    middle.set_up(port)
+/// Of an interface in somebody else's network: no traffic of its own making. Called there, before it comes up.
+fn quiet(interface: &str) -> Result<(), Error> {
+    for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0"), ("accept_dad", "0")]
+    {
+        let name = format!("net/ipv6/conf/{interface}/{name}");
+        sysctl::write_if_there(&name, value).map_err(|e| setting(&name, value, e))?;
+    }
+    Ok(())
+}
+
+/// A port of the relay and the other end of its wire.
+fn pair<'a>(port: &'a str, peer: &'a str, network: &'a OwnedFd) -> VethPair<'a> {
+    VethPair { name: port, mac: PORT_MAC, peer, peer_mac: HOST_MAC, peer_network: network.as_fd(), mtu: MTU }
 }
 
 /// A pair whose other end has the first name with this stem that is free there.
@@ -332,8 +349,11 @@ fn free_pair(middle: &mut Netlink, port: &str, stem: &str, network: &OwnedFd) ->
     const MOST: u32 = 1000;
     for number in 1..MOST {
         let name = format!("{stem}{number}");
-        match pair(middle, port, &name, network) {
-            Ok(()) => return Ok(name),
+        match middle.add_veth(&pair(port, &name, network)) {
+            Ok(()) => {
+                middle.set_up(port)?;
+                return Ok(name);
+            }
             Err(error) if error.is_taken() => {}
             Err(error) => return Err(error.into()),
         }

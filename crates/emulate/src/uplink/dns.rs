@@ -40,7 +40,8 @@ impl Forwarder {
             let sockets = (UdpSocket::bind((at, PORT))?, TcpListener::bind((at, PORT))?);
             sockets.0.set_nonblocking(true)?;
             sockets.1.set_nonblocking(true)?;
-            let here: SocketAddr = if resolver.is_ipv4() { ([127, 0, 0, 1], 0).into() } else { ([0_u16; 8], 0).into() };
+            let here: SocketAddr =
+                if resolver.is_ipv4() { ([127, 0, 0, 1], 0).into() } else { ([0_u16; 8], 0).into() };
             let upstream = UdpSocket::bind(here)?;
             upstream.connect((resolver, PORT))?;
             upstream.set_nonblocking(true)?;
@@ -89,8 +90,11 @@ fn serve(
     let mut buffer = vec![0; LONGEST];
     while !stop.load(Ordering::Relaxed) {
         let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        let mut fds =
-            [PollFd::new(udp, PollFlags::IN), PollFd::new(upstream, PollFlags::IN), PollFd::new(tcp, PollFlags::IN)];
+        let mut fds = [
+            PollFd::new(udp, PollFlags::IN),
+            PollFd::new(upstream, PollFlags::IN),
+            PollFd::new(tcp, PollFlags::IN),
+        ];
         // An interrupted wait is a wait that has ended.
         let _ = poll(&mut fds, Some(&timeout));
         while let Ok((length, client)) = udp.recv_from(&mut buffer) {

@@ -31,7 +31,9 @@ impl Uplink {
         let routes = Netlink::open()?.routes()?;
         let taken = |depth: u8| routes.iter().any(|route| overlaps(route, 55 + depth));
         (0..most).find(|depth| !taken(*depth)).ok_or_else(|| {
-            Error::Uplink("this machine has routes into all of 10.55.0.0/16 and the networks after it".to_owned())
+            Error::Uplink(
+                "this machine has routes into all of 10.55.0.0/16 and the networks after it".to_owned(),
+            )
         })
     }
 
@@ -40,6 +42,16 @@ impl Uplink {
         rules::check()?;
         entry.settings = settings::wanted(&entry.interface, others)?;
         Ok(entry)
+    }
+
+    /// What stands in the way of packets that this machine is to forward, a line each. Called in its network.
+    pub(crate) fn doubts() -> Vec<String> {
+        let warn = |chain| {
+            format!(
+                "warning: the firewall chain `{chain}` drops what it does not know; let bentup* pass: iptables -I FORWARD -i bentup+ -j ACCEPT; iptables -I FORWARD -o bentup+ -j ACCEPT"
+            )
+        };
+        rules::closed_chains().into_iter().map(warn).collect()
     }
 
     /// Changes it. `addresses` are those of the far end.
@@ -85,11 +97,8 @@ pub(crate) fn undo(entry: &UplinkEntry, registry: &Registry, id: &str) -> Vec<St
     if rules::remove(entry) {
         done.push(format!("nftables table inet {} removed", entry.table));
     }
-    let others: Vec<Entry> = registry
-        .entries()
-        .into_iter()
-        .filter(|e| e.id != id && e.uplink.is_some() && e.is_alive())
-        .collect();
+    let others: Vec<Entry> =
+        registry.entries().into_iter().filter(|e| e.id != id && e.uplink.is_some() && e.is_alive()).collect();
     let in_use = others.iter().flat_map(|e| &e.uplink).any(|u| u.interface == entry.interface);
     if !in_use && Netlink::open().is_ok_and(|mut n| n.delete(&entry.interface).is_ok()) {
         done.push(format!("interface {} removed", entry.interface));
@@ -108,7 +117,8 @@ mod tests {
 
     #[test]
     fn addresses_that_the_machine_uses_are_left_alone() {
-        let route = |to: [u8; 4], length| RouteEntry { to: (IpAddr::from(to), length), interface: None, table: 254 };
+        let route =
+            |to: [u8; 4], length| RouteEntry { to: (IpAddr::from(to), length), interface: None, table: 254 };
         assert!(overlaps(&route([10, 0, 0, 0], 8), 55));
         assert!(overlaps(&route([10, 55, 3, 0], 24), 55));
         assert!(overlaps(&route([10, 48, 0, 0], 12), 55));

@@ -11,7 +11,8 @@ pub(super) fn check() -> Result<(), Error> {
     match Command::new("nft").arg("--version").stdin(Stdio::null()).output() {
         Ok(output) if output.status.success() => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Uplink(
-            "the program nft is missing\nhelp: sudo apt-get install nftables, or the package of that name".to_owned(),
+            "the program nft is missing\nhelp: sudo apt-get install nftables, or the package of that name"
+                .to_owned(),
         )),
         Ok(output) => Err(Error::Uplink(format!("nft: {}", text(&output.stderr)))),
         Err(error) => Err(Error::Uplink(format!("nft: {error}"))),
@@ -30,7 +31,7 @@ pub(super) fn remove(entry: &UplinkEntry) -> bool {
 
 /// The rules. Sessions within this one have addresses of their own: those of twenty depths.
 fn script(entry: &UplinkEntry) -> String {
-    let UplinkEntry { interface, table, settings } = entry;
+    let UplinkEntry { interface, table, settings, .. } = entry;
     // Interfaces that did not forward before: between them nothing shall pass now either.
     let mut closed: Vec<&str> = settings
         .iter()
@@ -52,6 +53,29 @@ add rule inet {table} pass iifname \"{interface}\" accept
         let _ = writeln!(out, "add rule inet {table} pass oifname != \"bentup*\" iifname {{ {names} }} drop");
     }
     out
+}
+
+/// Chains that may drop what this machine forwards, whatever our table says: nftables asks all of them.
+pub(super) fn closed_chains() -> Vec<String> {
+    let listed =
+        Command::new("nft").args(["list", "chains"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    listed.map_or_else(|_| Vec::new(), |output| dropping(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Of what `nft list chains` says: those on the way of forwarded packets whose policy is to drop.
+fn dropping(listing: &str) -> Vec<String> {
+    let (mut table, mut chain) = ("", "");
+    let mut all = Vec::new();
+    for line in listing.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("table ") {
+            table = rest.trim_end_matches(" {");
+        } else if let Some(rest) = line.strip_prefix("chain ") {
+            chain = rest.trim_end_matches(" {");
+        } else if line.contains("hook forward") && line.contains("policy drop") {
+            all.push(format!("{table} {chain}"));
+        }
+    }
+    all
 }
 
 /// Has nft read a script.
@@ -81,12 +105,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_firewall_that_forwards_nothing_is_named() {
+        let listing = "table ip filter {\n\tchain INPUT {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy drop;\n\t}\n}\n";
+        assert_eq!(dropping(listing), ["ip filter FORWARD"]);
+        assert_eq!(dropping(&listing.replace("drop", "accept")), Vec::<String>::new());
+    }
+
+    #[test]
     fn the_machine_becomes_no_router_for_others() {
         let settings = vec![
             ("net/ipv4/conf/eth0/forwarding".to_owned(), "0".to_owned()),
             ("net/ipv6/conf/all/forwarding".to_owned(), "0".to_owned()),
         ];
-        let entry = UplinkEntry { interface: "bentup1".to_owned(), table: "bentpipe_7".to_owned(), settings };
+        let entry = UplinkEntry {
+            network: 1,
+            interface: "bentup1".to_owned(),
+            table: "bentpipe_7".to_owned(),
+            settings,
+        };
         assert!(script(&entry).ends_with("pass oifname != \"bentup*\" iifname { \"eth0\" } drop\n"));
         let open = UplinkEntry { settings: Vec::new(), ..entry };
         assert!(!script(&open).contains("drop"));

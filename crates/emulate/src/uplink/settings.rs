@@ -15,14 +15,19 @@ const ALL_V6: &str = "net/ipv6/conf/all/forwarding";
 pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)>, Error> {
     let mut netlink = Netlink::open()?;
     let interfaces: Vec<String> = netlink.interfaces()?.into_iter().map(|(_, name)| name).collect();
-    let mut all: Vec<(String, String)> =
-        others.iter().filter(|e| e.is_alive()).flat_map(|e| &e.uplink).flat_map(|u| u.settings.clone()).collect();
+    let mut all: Vec<(String, String)> = others
+        .iter()
+        .filter(|e| e.is_alive())
+        .flat_map(|e| &e.uplink)
+        .flat_map(|u| u.settings.clone())
+        .collect();
     let mut add = |name: String, value: &str| {
         if !all.iter().any(|(known, _)| *known == name) {
             all.push((name, value.to_owned()));
         }
     };
-    let theirs = || interfaces.iter().filter(|name| *name != "lo" && *name != own && !name.starts_with("bentup"));
+    let theirs =
+        || interfaces.iter().filter(|name| *name != "lo" && *name != own && !name.starts_with("bentup"));
     for interface in theirs() {
         let name = format!("net/ipv4/conf/{interface}/forwarding");
         if sysctl::read(&name).is_ok_and(|v| v == "0") {
@@ -30,7 +35,8 @@ pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)
         }
     }
     let everywhere = |to: (IpAddr, u8)| to.0.is_ipv6() && to.1 == 0;
-    let has_v6 = netlink.routes()?.iter().any(|r| everywhere(r.to) && r.table == 254 && r.interface.is_some());
+    let has_v6 =
+        netlink.routes()?.iter().any(|r| everywhere(r.to) && r.table == 254 && r.interface.is_some());
     if has_v6 && sysctl::read(ALL_V6).is_ok_and(|v| v == "0") {
         for interface in theirs() {
             // Given back last: the switch for all overwrites them.
@@ -50,7 +56,12 @@ pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)
 
 /// Makes a router of the machine, our own interface included.
 pub(super) fn apply(entry: &UplinkEntry) -> Result<(), Error> {
-    let own = [("ipv4", "forwarding", "1"), ("ipv4", "rp_filter", "0"), ("ipv6", "accept_ra", "0"), ("ipv6", "disable_ipv6", "0")];
+    let own = [
+        ("ipv4", "forwarding", "1"),
+        ("ipv4", "rp_filter", "0"),
+        ("ipv6", "accept_ra", "0"),
+        ("ipv6", "disable_ipv6", "0"),
+    ];
     for (family, name, value) in own {
         let name = format!("net/{family}/conf/{}/{name}", entry.interface);
         sysctl::write_if_there(&name, value).map_err(|e| fault(&name, value, e))?;
