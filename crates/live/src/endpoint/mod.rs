@@ -241,12 +241,13 @@ impl Endpoint {
 
     /// The next fact for an application. Each is told once until it becomes true anew.
     pub fn news(&mut self) -> Option<(ConnId, News)> {
-        loop {
-            let (inbox, table) = (&mut self.inbox, &mut self.table);
-            if let Some(news) = inbox.next(|id| table.get_mut(id).map(|s| &mut s.unread))? {
-                return Some(news);
+        while let Some(id) = self.inbox.first() {
+            if let Some(news) = self.table.get_mut(id).and_then(|s| s.unread.take()) {
+                return Some((id, news));
             }
+            self.inbox.pop();
         }
+        None
     }
 
     fn chance(&self, cx: &mut Cx<'_>) -> Chance {

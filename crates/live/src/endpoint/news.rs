@@ -47,7 +47,8 @@ impl Unread {
         was == 0
     }
 
-    fn take(&mut self) -> Option<News> {
+    /// The next fact.
+    pub(super) fn take(&mut self) -> Option<News> {
         let news = News::ALL.into_iter().find(|n| self.0 & 1 << *n as u8 != 0)?;
         self.0 &= !(1 << news as u8);
         Some(news)
@@ -66,16 +67,13 @@ impl Inbox {
         }
     }
 
-    /// The next fact; `unread` finds the facts of a connection that still exists.
-    pub(super) fn next<'a>(
-        &mut self,
-        unread: impl FnOnce(ConnId) -> Option<&'a mut Unread>,
-    ) -> Option<Option<(ConnId, News)>> {
-        let id = *self.0.front()?;
-        let news = unread(id).and_then(Unread::take);
-        if news.is_none() {
-            self.0.pop_front();
-        }
-        Some(news.map(|n| (id, n)))
+    /// The connection whose turn it is.
+    pub(super) fn first(&self) -> Option<ConnId> {
+        self.0.front().copied()
+    }
+
+    /// It has no more to tell.
+    pub(super) fn pop(&mut self) {
+        self.0.pop_front();
     }
 }

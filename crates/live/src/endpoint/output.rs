@@ -18,6 +18,10 @@ impl Endpoint {
         }
         while let Some(id) = self.ready.pop_front() {
             let Some(socket) = self.table.get_mut(id) else { continue };
+            // what arrived since the last call may have brought a deadline nearer than the one asked for, and it may have passed
+            if socket.conn.deadline() <= cx.now {
+                socket.conn.timer(cx);
+            }
             let Some(packet) = socket.conn.transmit(cx) else {
                 socket.ready = false;
                 self.settle(cx.now, id);

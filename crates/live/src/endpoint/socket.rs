@@ -137,8 +137,8 @@ pub(super) struct Socket {
     pub(super) ready: bool,
     /// Wake-up asked for, at the latest.
     pub(super) armed: Instant,
-    /// State and acknowledged position as last seen, and since when they stand.
-    progress: (State, u64),
+    /// State, owner and acknowledged position as last seen, and since when they stand.
+    progress: (State, Owner, u64),
     since: Instant,
     /// Bytes that had arrived when the application let go.
     received_then: u64,
@@ -147,7 +147,7 @@ pub(super) struct Socket {
 impl Socket {
     pub(super) fn new(now: Instant, conn: Connection, pair: Pair, owner: Owner) -> Self {
         Self {
-            progress: (conn.state(), 0),
+            progress: (conn.state(), owner, 0),
             conn,
             pair,
             owner,
@@ -285,10 +285,11 @@ impl Socket {
     pub(super) fn look(&mut self, now: Instant) {
         let una = self.conn.scoreboard().una();
         self.outgoing.release(una.saturating_sub(1).min(self.written));
-        let state = self.conn.state();
+        let (state, owner, before) = (self.conn.state(), self.owner, self.progress.2);
         // a byte now and then, as probes into a closed window may bring, is no progress
-        if state != self.progress.0 || una >= self.progress.1 + u64::from(self.conn.agreed().mss) {
-            (self.progress, self.since) = ((state, una), now);
+        let moved = una >= before + u64::from(self.conn.agreed().mss);
+        if moved || (state, owner) != (self.progress.0, self.progress.1) {
+            (self.progress, self.since) = ((state, owner, una), now);
         }
         if matches!(state, State::TimeWait | State::Closed) {
             self.outgoing.free();

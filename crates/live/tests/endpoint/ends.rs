@@ -194,6 +194,20 @@ fn nobody_waits_for_ever_in_fin_wait_2() {
     assert_eq!(duel.ends[RIGHT].endpoint.ending(right), Some(Ending::Reset));
 }
 
+/// The time counts from when nobody holds the connection any more, however long it was half closed before.
+#[test]
+fn who_lets_go_late_waits_as_long() {
+    let mut duel = Duel::new(1, FAIR);
+    let (left, right) = open(&mut duel);
+    duel.ends[LEFT].endpoint.shutdown(left).unwrap();
+    duel.pass(SECOND * 600);
+    duel.ends[LEFT].endpoint.close(left);
+    duel.pass(SECOND * 50);
+    duel.ends[RIGHT].endpoint.shutdown(right).unwrap();
+    duel.pass(SECOND);
+    assert_eq!(duel.ends[RIGHT].endpoint.ending(right), Some(Ending::Closed));
+}
+
 #[test]
 fn nobody_waits_for_ever_for_a_peer_that_reads_nothing() {
     let mut duel = Duel::new(1, FAIR);
@@ -205,7 +219,7 @@ fn nobody_waits_for_ever_for_a_peer_that_reads_nothing() {
     duel.ends[LEFT].endpoint.close(left);
     duel.pass(SECOND * 125);
     let left_state = state(&duel, LEFT, left);
-    assert_eq!(duel.ends[LEFT].endpoint.connections(), 0, "120 s without progress: {:?}", left_state);
+    assert_eq!(duel.ends[LEFT].endpoint.connections(), 0, "120 s without progress: {left_state:?}");
     assert_eq!(duel.ends[RIGHT].endpoint.ending(right), Some(Ending::Reset));
 }
 

@@ -1,7 +1,7 @@
 //! The endpoint against the simulator's own host, both on one network: the host's packets get bytes (zeros) at the port, the endpoint's lose theirs.
 
 use crate::duel::{End, FAIR, addresses};
-use bentpipe_base::{Addr, Body, Duration, Instant, NodeId, Pkt, Purpose, Size};
+use bentpipe_base::{Addr, Body, Duration, Instant, Pkt, Purpose, Size};
 use bentpipe_link::{Capacity, Channel, DropTail, Link};
 use bentpipe_live::endpoint::{News, Settings};
 use bentpipe_nodes::{Host, Listener, Reader, Writer};
@@ -60,7 +60,7 @@ fn the_simulators_host_and_the_endpoint_understand_each_other() {
     let mut end = End::new(1, Settings { addresses: addresses(0).to_vec(), ..Settings::default() });
     let to = SocketAddr::new(addresses(1)[0], 80);
     let id = end.with(Instant::ZERO, |e, cx| e.connect(cx, to, &Config::default())).unwrap();
-    assert_eq!(end.endpoint.write(id, &[0; 300_000]), Ok(300_000));
+    assert_eq!(end.endpoint.write(id, &vec![0; 300_000]), Ok(300_000));
     end.endpoint.shutdown(id).unwrap();
     let (mut heard, mut buffer, mut now) = (0, [0; 9000], Instant::ZERO);
     while !matches!(end.endpoint.read(now, id, &mut buffer), Ok(0)) {
@@ -85,5 +85,4 @@ fn the_simulators_host_and_the_endpoint_understand_each_other() {
     let port = end.endpoint.addresses(id).unwrap().0.port();
     assert_eq!(host.connection(80, (Addr(1), port)).unwrap().received(), 300_000);
     assert!(std::iter::from_fn(|| end.endpoint.news()).any(|n| n == (id, News::Delivered)));
-    let _ = NodeId(0);
 }

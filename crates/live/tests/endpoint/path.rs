@@ -23,6 +23,9 @@ pub(crate) struct Weather {
     pub(crate) spread: Duration,
 }
 
+/// A packet behind a link: when it comes out, in which order among those due at once, and its bytes.
+type Late = Reverse<(Instant, u64, Vec<u8>)>;
+
 /// Both directions.
 pub(crate) struct Path {
     sim: Simulation,
@@ -35,7 +38,7 @@ pub(crate) struct Path {
     free: Vec<usize>,
     blanks: Vec<Pkt>,
     /// Packets behind the links: when they come out, in which order, at which end.
-    out: [BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>; 2],
+    out: [BinaryHeap<Late>; 2],
     order: u64,
     pub(crate) duplicated: u64,
     pub(crate) delayed: u64,
@@ -107,7 +110,7 @@ impl Path {
     fn collect(&mut self) {
         while let Some((at, port, packet)) = self.sim.take_arrived() {
             let bytes = self.free(packet);
-            self.weather(at, usize::from(port == self.ports[1]), bytes);
+            self.weather(at, usize::from(port == self.ports[1]), &bytes);
         }
         while let Some(packet) = self.sim.world.take_recycled() {
             self.free(packet);
@@ -121,7 +124,7 @@ impl Path {
         self.held[handle].take().expect("a packet has bytes until it is freed")
     }
 
-    fn weather(&mut self, at: Instant, side: usize, bytes: Vec<u8>) {
+    fn weather(&mut self, at: Instant, side: usize, bytes: &[u8]) {
         let copies = 1 + u64::from(self.rng.unit() < self.weather.duplicate);
         self.duplicated += copies - 1;
         for copy in 0..copies {
@@ -129,7 +132,7 @@ impl Path {
             self.delayed += u64::from(held_back);
             let extra = if held_back { self.rng.up_to(self.weather.spread) } else { Duration::ZERO };
             self.order += 1;
-            self.out[side].push(Reverse((at + extra, self.order, bytes.clone())));
+            self.out[side].push(Reverse((at + extra, self.order, bytes.to_vec())));
         }
     }
 

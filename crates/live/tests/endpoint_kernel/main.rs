@@ -1,6 +1,10 @@
 //! The engine as a TCP among others: against the kernel's, as client and as server, over a path that loses, duplicates and reorders.
 
-#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may say what it takes for granted, and why it does not run"
+)]
 
 mod alone;
 mod ends;
@@ -17,6 +21,7 @@ use crate::path::Weather;
 use crate::talk::{Content, Talk};
 use bentpipe_base::{Duration, Rate};
 use bentpipe_tcp::{Config, Options, RtoConfig};
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -55,8 +60,9 @@ pub(crate) fn config(options: Options) -> Config {
 
 pub(crate) const ALL: Options = Options { mss: true, window_scale: true, sack: true, timestamps: true };
 
-/// Four conversations at once, each `BYTES` both ways at the same time: the kernel calls and the engine calls, over IPv4 and IPv6.
-fn exchange(lab: &mut Lab, what: &str, options: Options) {
+/// Four conversations at once, each `BYTES` both ways at the same time: the kernel calls and the engine calls, over IPv4 and IPv6. The engine offers
+/// `options`; `both` is what the two then agree on.
+fn exchange(lab: &mut Lab, what: &str, options: Options, both: Options) {
     let mut bench = Bench::new(11, FOUL);
     let mut crowd = Crowd::default();
     let config = config(options);
@@ -82,9 +88,14 @@ fn exchange(lab: &mut Lab, what: &str, options: Options) {
     for id in ids {
         bench.act(id);
     }
+    let mut agreed = BTreeSet::new();
     let in_time = bench.run(lab, Duration::from_secs(240), |b| {
-        (b.talks.all_done() && crowd.is_over()) || crowd.has_failed()
+        let open = b.talks.of.keys().filter_map(|id| b.endpoint.connection(*id));
+        let open = open.filter(|c| c.stats().established_at.is_some()).map(bentpipe_tcp::Connection::agreed);
+        agreed.extend(open.map(|a| (a.scaling, a.sack, a.timestamps)));
+        crowd.has_failed() || (b.talks.all_done() && crowd.is_over())
     });
+    assert_eq!(agreed, BTreeSet::from([(both.window_scale, both.sack, both.timestamps)]), "{what}");
     let took = bench.clock.now().as_secs_f64();
     let heard: Vec<_> = bench.talks.of.values().map(|t| (t.said, t.heard)).collect();
     let (lost, counters) = (bench.path.lost(), bench.endpoint.counters());
@@ -103,18 +114,21 @@ fn exchange(lab: &mut Lab, what: &str, options: Options) {
 #[test]
 fn streams_to_and_from_the_kernel_are_intact() {
     let Some(mut lab) = lab("streams_to_and_from_the_kernel_are_intact") else { return };
-    exchange(&mut lab, "all options", ALL);
-    for name in ["tcp_window_scaling", "tcp_sack", "tcp_timestamps"] {
-        let setting = format!("net/ipv4/{name}");
+    exchange(&mut lab, "all options", ALL, ALL);
+    let without = [
+        ("window_scaling", Options { window_scale: false, ..ALL }),
+        ("sack", Options { sack: false, ..ALL }),
+        ("timestamps", Options { timestamps: false, ..ALL }),
+    ];
+    for (name, options) in without {
+        let setting = format!("net/ipv4/tcp_{name}");
         lab.set(&setting, "0");
-        exchange(&mut lab, &format!("kernel without {name}"), ALL);
+        exchange(&mut lab, &format!("kernel without {name}"), ALL, options);
         lab.set(&setting, "1");
+        exchange(&mut lab, &format!("engine without {name}"), options, options);
     }
-    exchange(&mut lab, "engine without window scale", Options { window_scale: false, ..ALL });
-    exchange(&mut lab, "engine without SACK", Options { sack: false, ..ALL });
-    exchange(&mut lab, "engine without timestamps", Options { timestamps: false, ..ALL });
     let none = Options { mss: true, window_scale: false, sack: false, timestamps: false };
-    exchange(&mut lab, "engine without any", none);
+    exchange(&mut lab, "engine without any", none, none);
 }
 
 /// The same as root of a user namespace only: this test program again, started by somebody without any permission.
