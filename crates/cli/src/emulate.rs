@@ -98,7 +98,9 @@ fn say(line: &str) {
 /// A name is a link's where there is one; everything that looks like a path is a file.
 fn is_file(link: &str) -> bool {
     let named = profiles().iter().any(|p| p.name == link);
-    !named && (link.contains('/') || link.ends_with(".toml") || Path::new(link).is_file())
+    let path = Path::new(link);
+    let is_toml = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
+    !named && (link.contains('/') || is_toml || path.is_file())
 }
 
 /// The scenario of a file, and what it is called.

@@ -130,8 +130,11 @@ fn request(action: &Action) -> Result<Request, Failure> {
 pub(crate) fn ask(client: &mut Client, request: &Request) -> Result<Reply, Failure> {
     match client.ask(request).map_err(|e| failed(&e))? {
         Reply::Refused { message, help } => {
-            let help: String = help.iter().map(|line| format!("\nhelp: {line}")).collect();
-            Err(Failure::Input(format!("error: {message}{help}")))
+            let lines: Vec<String> = [format!("error: {message}")]
+                .into_iter()
+                .chain(help.iter().map(|line| format!("help: {line}")))
+                .collect();
+            Err(Failure::Input(lines.join("\n")))
         }
         reply => Ok(reply),
     }

@@ -2,6 +2,8 @@
 //!
 //! What takes a minute or more runs beside the rest, so tests here share the processors: limits on time are generous, those on counts are exact.
 
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests say why one cannot run")]
+
 use lab::cycles::{killed, regular};
 use lab::datagrams::{Stream, send};
 use lab::scenario::OneLink;
@@ -71,10 +73,10 @@ fn packets_are_lost_as_the_model_says() {
 
 #[test]
 fn long_packets_meet_more_bit_errors_than_short_ones() {
+    const BER: f64 = 1e-5;
     let Some(rig) = place("long_packets_meet_more_bit_errors_than_short_ones", Who::Ourselves) else {
         return;
     };
-    const BER: f64 = 1e-5;
     let link = OneLink { rate: "50 Mbit/s", buffer: "1 MB", ber: BER, ..CLEAN };
     let scenario = rig.file("ber.toml", &link.toml()).unwrap();
     for ip_len in [1500, 100] {

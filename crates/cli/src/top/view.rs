@@ -102,10 +102,10 @@ fn direction(out: &mut Vec<Line<'static>>, link: &LinkState) {
     out.push(Line::from(heading));
     let own = link.rate_bps.map_or("nothing moves".to_owned(), |bps| rate(bps as f64));
     let used = link.rate_bps.map_or(0.0, |bps| link.throughput_bps / bps as f64);
-    out.push(meter("rate", used, Color::Cyan, format!("{} of {own}", rate(link.throughput_bps))));
+    out.push(meter("rate", used, Color::Cyan, &format!("{} of {own}", rate(link.throughput_bps))));
     let fill = filled(link);
     let colour = if fill >= FULL { Color::Red } else { Color::Blue };
-    out.push(meter("queue", fill, colour, queue(link)));
+    out.push(meter("queue", fill, colour, &queue(link)));
     let lost: u64 = link.drops.iter().map(|d| d.1).sum();
     let style = if lost > 0 { Style::new().fg(Color::Yellow) } else { Style::new() };
     // those that found the queue full are not among the packets that were sent
@@ -122,7 +122,7 @@ fn filled(link: &LinkState) -> f64 {
     if limit == 0 { 0.0 } else { now as f64 / limit as f64 }
 }
 
-fn meter(name: &str, share: f64, colour: Color, text: String) -> Line<'static> {
+fn meter(name: &str, share: f64, colour: Color, text: &str) -> Line<'static> {
     let full = ((share.clamp(0.0, 1.0) * BAR as f64) + 0.5) as usize;
     Line::from(vec![
         Span::raw(format!("  {name:6} ")),
