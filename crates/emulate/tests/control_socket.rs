@@ -1,9 +1,11 @@
 //! The control socket: answers, and clients that are rude.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_emulate::client::{Client, ClientError, choose};
 use bentpipe_emulate::registry::Entry;
 use bentpipe_emulate::server::Server;
-use bentpipe_live::control::{Reply, Request, State};
+use bentpipe_live::control::{On, Reply, Request, State};
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -96,7 +98,7 @@ fn a_client_asks_again_and_again_and_the_file_goes_with_the_server() {
         let Ok(Reply::State(state)) = client.ask(&Request::Show) else { panic!("no state") };
         assert_eq!(state.title.len(), 10);
     }
-    let refused = client.ask(&Request::Reset { on: Default::default() }).unwrap();
+    let refused = client.ask(&Request::Reset { on: On::default() }).unwrap();
     assert_eq!(refused, Reply::refused("this session is made up"));
     let path = bench.path.clone();
     assert_eq!(bench.end(), 51);

@@ -1,5 +1,7 @@
 //! Requests and answers: what is changed, when, what is said about it, and what a journal makes of it.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_base::{Duration, Instant};
 use bentpipe_live::control::{Desk, Done, On, Reply, Request, State, Values, Way, repeat};
 use bentpipe_live::{Addresses, Net};

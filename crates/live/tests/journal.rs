@@ -1,5 +1,7 @@
 //! A run under the real clock between ports made of memory, recorded and run again.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
 use bentpipe_live::control::{Command, Request};
 use bentpipe_live::journal::{Entry, Reader};

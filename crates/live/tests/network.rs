@@ -1,5 +1,7 @@
 //! The network between ports, fed by hand: no clock, no socket.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
 use bentpipe_live::{Addresses, Net};
 use bentpipe_scenario::{Scenario, Source, load};

@@ -89,8 +89,7 @@ impl CaptureFiles {
     pub fn add(&mut self, file: usize, seen: &Seen<'_>) {
         let Some(open) = self.open.get_mut(file) else { return };
         let Some(writer) = &mut open.writer else { return };
-        let written =
-            writer.packet(seen.interface, seen.time, (seen.bytes, seen.original), seen.comment);
+        let written = writer.packet(seen.interface, seen.time, (seen.bytes, seen.original), seen.comment);
         if let Err(fault) = written {
             self.fault(file, fault);
         }

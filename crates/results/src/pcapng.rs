@@ -54,13 +54,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn new(
-        out: W,
-        interfaces: &[String],
-        snap: u32,
-        limit: u64,
-        epoch: u64,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(out: W, interfaces: &[String], snap: u32, limit: u64, epoch: u64) -> io::Result<Self> {
         let counts = vec![Counts::default(); interfaces.len()];
         let mut this =
             Self { out, snap, limit, epoch, written: 0, interfaces: counts, ended: None, block: Vec::new() };
