@@ -23,7 +23,7 @@ pub fn write(name: &str, value: &str) -> io::Result<()> {
 /// Writes a setting that not every kernel has; false when this one lacks it.
 ///
 /// # Errors
-/// As [`write`], but a missing setting is no error.
+/// As [`write()`], but a missing setting is no error.
 pub fn write_if_there(name: &str, value: &str) -> io::Result<bool> {
     match write(name, value) {
         Ok(()) => Ok(true),
