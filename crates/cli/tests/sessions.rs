@@ -1,5 +1,13 @@
 //! Sessions as their programs and users meet them: exit codes, signals, names, links within links, what is left behind, and the machine's own network.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "it waits for real programs, and says why it cannot"
+)]
+
 use lab::{Done, Rig, Who, rig};
 use rustix::process::Signal;
 use std::fs;

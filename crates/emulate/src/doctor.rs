@@ -10,7 +10,7 @@ use bentpipe_os::packet::VethPort;
 use bentpipe_os::{capability, namespace, realtime, sysctl};
 use serde::Serialize;
 use std::fs::{self, File};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Command, Stdio};
 
 /// How something stands.
@@ -162,20 +162,25 @@ fn namespaces() -> Vec<Finding> {
     } else {
         all.push(Finding::good(users, "an ordinary user may make them"));
     }
-    let pair = || -> Result<(), Error> {
+    // The handle keeps the other network, and with it the pair, until the port has been tried.
+    let pair = || -> Result<OwnedFd, Error> {
         let host = namespace::new_network().map_err(|e| Error::system("a network namespace", e))?;
         namespace::new_network().map_err(|e| Error::system("a second network namespace", e))?;
-        Ok(Netlink::open()?.add_veth(&VethPair {
+        let mut netlink = Netlink::open()?;
+        netlink.add_veth(&VethPair {
             name: "p0",
             mac: PORT_MAC,
             peer: "bent0",
             peer_mac: HOST_MAC,
             peer_network: host.as_fd(),
             mtu: MTU,
-        })?)
+        })?;
+        netlink.set_up("p0")?;
+        Ok(host)
     };
     let plain = |error: String| error.trim_start_matches("error: ").to_owned();
-    if let Err(error) = pair() {
+    let held = pair();
+    if let Err(error) = &held {
         let found = plain(error.to_string());
         let mut mends = mend::user_namespaces();
         if found.contains("pair of interfaces") {
@@ -185,7 +190,9 @@ fn namespaces() -> Vec<Finding> {
         return all;
     }
     all.push(Finding::good(networks, "they can be made, with interfaces in them"));
-    all.push(match VethPort::open("p0", HOST_MAC) {
+    let port = VethPort::open("p0", HOST_MAC);
+    drop(held);
+    all.push(match port {
         Ok(_) => Finding::good(ports, "packet sockets with virtio headers work"),
         Err(error) => Finding::new(ports, State::Bad, error.to_string(), &["sudo modprobe af_packet"]),
     });

@@ -178,7 +178,9 @@ impl<'a> Emulation<'a> {
 
     /// Runs the commands and waits for the one at the near end; gives its exit status.
     fn programs(&mut self, log: &mut dyn FnMut(&str)) -> Result<u8, Error> {
-        self.session.notes.iter().for_each(|note| log(note));
+        for note in &self.session.notes {
+            log(note);
+        }
         if let Some(line) = &self.plan.far {
             let shell = ["/bin/sh".into(), "-c".into(), line.clone()];
             self.session.start(self.session.far, &shell, Stand::Background)?;
@@ -223,7 +225,9 @@ impl<'a> Emulation<'a> {
             asked = true;
             watch.as_ref().map_or_else(Vec::new, Watch::lately)
         });
-        lines.iter().for_each(|line| log(line));
+        for line in &lines {
+            log(line);
+        }
         if asked && self.watch.is_none() {
             // Without it a look at the link lacks the connections, no more.
             self.watch = self.watch().ok();

@@ -46,13 +46,13 @@ impl Enclosing {
     pub(super) fn tell_ancestors(&self, registry: &Registry, addresses: &[IpAddr]) -> Result<(), Error> {
         let all = registry.entries();
         let mut name = Some(self.session.clone());
-        while let Some(entry) = name.and_then(|name| all.iter().find(|e| e.id == name)) {
+        while let Some(entry) = name.as_ref().and_then(|name| all.iter().find(|e| e.id == *name)) {
             for host in entry.hosts.iter().filter(|h| !h.own) {
                 let fault = |e| Error::system(format!("{}, a network further out", host.attached), e);
                 let network = namespace::open(Path::new(&host.attached)).map_err(fault)?;
                 namespace::in_network(&network, || lead_to(&host.interface, addresses)).map_err(fault)??;
             }
-            name = entry.parent.clone();
+            name.clone_from(&entry.parent);
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ impl Signals {
         let ignored = ignored();
         let wanted = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2];
         let wanted = wanted.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0).chain([SIGCHLD]);
-        Ok(Self { delivery: SignalDelivery::with_pipe(read, write, SignalOnly::default(), wanted)? })
+        Ok(Self { delivery: SignalDelivery::with_pipe(read, write, SignalOnly, wanted)? })
     }
 
     /// What to poll: readable when there is one.

@@ -214,4 +214,66 @@ mod tests {
         }
         assert_eq!(questions.waiting.len(), MOST);
     }
+
+    /// Answers every question with itself and a byte more, over both protocols.
+    fn resolver() {
+        let (udp, tcp) =
+            (UdpSocket::bind("127.0.0.1:53").unwrap(), TcpListener::bind("127.0.0.1:53").unwrap());
+        let over_udp = move || {
+            let mut buffer = [0; 600];
+            while let Ok((length, client)) = udp.recv_from(&mut buffer) {
+                buffer[length] = 1;
+                udp.send_to(&buffer[..=length], client).unwrap();
+            }
+        };
+        let over_tcp = move || {
+            let (mut client, _) = tcp.accept().unwrap();
+            let mut question = [0; 5];
+            while client.read_exact(&mut question).is_ok() {
+                client.write_all(&[0, 4, question[2], question[3], question[4], 1]).unwrap();
+            }
+        };
+        Builder::new().spawn(over_udp).unwrap();
+        Builder::new().spawn(over_tcp).unwrap();
+    }
+
+    /// In a network of its own, with the address of a far end.
+    fn questions_are_answered() {
+        let home = namespace::new_network().unwrap();
+        let mut netlink = bentpipe_os::netlink::Netlink::open().unwrap();
+        netlink.set_up("lo").unwrap();
+        let at = IpAddr::from([10, 55, 0, 1]);
+        netlink.add_address("lo", at).unwrap();
+        resolver();
+        let forwarder = Forwarder::start(&home, at, [127, 0, 0, 1].into()).unwrap().unwrap();
+        let client = UdpSocket::bind("0.0.0.0:0").unwrap();
+        client.set_read_timeout(Some(IDLE)).unwrap();
+        client.connect((at, PORT)).unwrap();
+        let mut answer = [0; 8];
+        for n in 0..3 {
+            client.send(&[7, n, n]).unwrap();
+            assert_eq!((client.recv(&mut answer).unwrap(), &answer[..4]), (4, &[7, n, n, 1][..]));
+        }
+        let mut client = TcpStream::connect((at, PORT)).unwrap();
+        client.set_read_timeout(Some(IDLE)).unwrap();
+        for n in 0..3 {
+            client.write_all(&[0, 3, 7, 7, n]).unwrap();
+            let mut answer = [0; 6];
+            client.read_exact(&mut answer).unwrap();
+            assert_eq!(answer, [0, 4, 7, 7, n, 1]);
+        }
+        assert!(Forwarder::start(&home, at, [127, 0, 0, 1].into()).unwrap().is_none(), "the place is taken");
+        drop(forwarder);
+        assert!(Forwarder::start(&home, at, [127, 0, 0, 1].into()).unwrap().is_some(), "it is free again");
+    }
+
+    #[test]
+    fn a_resolver_of_this_machine_answers_through_the_forwarder() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED a_resolver_of_this_machine_answers_through_the_forwarder: it needs root");
+            return;
+        }
+        // A thread can go to another network and take nobody with it.
+        Builder::new().spawn(questions_are_answered).unwrap().join().unwrap();
+    }
 }
