@@ -136,6 +136,10 @@ impl Receiver {
         let fin = fin && right < right_edge.max(self.next + 1);
         let right = right.min(right_edge);
         self.largest = self.largest.max(right.saturating_sub(left));
+        if self.contradicts(right, fin) {
+            self.due = AckDue::Now;
+            return Taken::Duplicate;
+        }
         if fin && self.fin.is_none() {
             self.fin = Some(right);
         }
@@ -166,6 +170,15 @@ impl Receiver {
             self.count(now, right - left);
         }
         Taken::InOrder(self.received() - before)
+    }
+
+    /// A stream ends once: true for text beyond a known end, for an end elsewhere, and for one below what has arrived beyond a gap.
+    #[inline]
+    fn contradicts(&self, right: u64, fin: bool) -> bool {
+        match self.fin {
+            Some(end) => right > end || (fin && right < end),
+            None => fin && self.out_of_order.as_slice().last().is_some_and(|last| last.1 > right),
+        }
     }
 
     fn beyond_gap(&mut self, left: u64, end: u64) -> Taken {

@@ -143,3 +143,24 @@ fn a_fin_beyond_a_gap_waits() {
         (State::CloseWait, Some(Event::PeerClosed), 600)
     );
 }
+
+/// RFC 9293, section 3.6: a FIN is the end of a stream. Text beyond it, or another end elsewhere, is a lie and not taken: else what is readable would count
+/// a place that never held a byte.
+#[test]
+fn a_stream_ends_once() {
+    let mut d = Dialogue::established(plain());
+    d.gets(Seg { seq: 501, len: 100, ..FIN }).sends(ack(1)).silent();
+    d.gets(Seg { seq: 701, ..FIN }).sends(ack(1)).gets(Seg { seq: 551, ..FIN }).sends(ack(1));
+    d.gets(Seg { seq: 551, len: 500, ..ACK }).sends(ack(1)).silent();
+    d.gets(Seg { len: 500, ..ACK }).sends(ack(602)).silent();
+    assert_eq!((d.conn.state(), d.conn.readable()), (State::CloseWait, 600));
+    // an end below what has arrived beyond a gap
+    let mut d = Dialogue::established(plain());
+    d.gets(Seg { seq: 501, len: 100, ..ACK })
+        .sends(ack(1))
+        .gets(Seg { seq: 301, ..FIN })
+        .sends(ack(1))
+        .silent();
+    d.gets(Seg { len: 500, ..ACK }).sends(ack(601)).silent();
+    assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 600));
+}
