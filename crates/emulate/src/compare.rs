@@ -1,7 +1,7 @@
 //! Simulated beside emulated: the same figures of two reports, and by how much they differ.
 
 use bentpipe_sim::Report;
-use bentpipe_sim::report::{FlowReport, LinkReport};
+use bentpipe_sim::report::{FlowReport, LinkReport, LiveReport};
 use core::fmt::Write as _;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ impl Comparison {
     pub fn to_text(&self) -> String {
         let mut out = format!("{}\n", self.scenario);
         let live = self.emulated.live.as_ref();
-        if let Some(mark) = live.and_then(|l| l.mark()) {
+        if let Some(mark) = live.and_then(LiveReport::mark) {
             let _ = writeln!(out, "{mark}");
         }
         let _ = writeln!(out, "\n{:<44} {:>12} {:>12} {:>10}", "", "simulated", "emulated", "difference");
@@ -88,7 +88,7 @@ impl Comparison {
             let _ = writeln!(out, "{}", line.trim_end());
         }
         out.push('\n');
-        for line in live.iter().flat_map(|l| l.lines()) {
+        for line in live.iter().flat_map(|live| live.lines()) {
             let _ = writeln!(out, "{line}");
         }
         out
@@ -167,7 +167,7 @@ fn completion(flow: &FlowReport) -> Option<f64> {
 
 fn one_flow(rows: &mut Vec<Row>, a: &FlowReport, b: &FlowReport) {
     let of = format!("flow {}", a.name);
-    let mut add = |figure: &str, look: fn(&FlowReport) -> Option<f64>| {
+    let mut add = |figure: &str, look: Look| {
         push(rows, &of, figure, (look(a), look(b)));
     };
     add("goodput_bps", |f| Some(f.goodput_bps));
@@ -186,7 +186,10 @@ fn one_flow(rows: &mut Vec<Row>, a: &FlowReport, b: &FlowReport) {
     add("one_way_99_percent_ms", |f| f.udp.as_ref().and_then(|u| u.delay_ms.quantiles.p99));
 }
 
-fn counts(add: &mut dyn FnMut(&str, fn(&FlowReport) -> Option<f64>)) {
+/// A figure of a flow.
+type Look = fn(&FlowReport) -> Option<f64>;
+
+fn counts(add: &mut dyn FnMut(&str, Look)) {
     add("segments", |f| f.tcp.map(|_| f.segments_sent as f64));
     add("segments_resent", |f| f.tcp.map(|_| f.retransmits as f64));
     add("timeouts", |f| f.tcp.map(|_| f.timeouts as f64));
@@ -194,11 +197,11 @@ fn counts(add: &mut dyn FnMut(&str, fn(&FlowReport) -> Option<f64>)) {
 
 /// Many flows: sums of counts, means of times.
 fn together(rows: &mut Vec<Row>, of: &str, (a, b): (&[FlowReport], &[FlowReport])) {
-    let mean = |flows: &[FlowReport], look: fn(&FlowReport) -> Option<f64>| {
+    let mean = |flows: &[FlowReport], look: Look| {
         let known: Vec<f64> = flows.iter().filter_map(look).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     };
-    let means: [(&str, fn(&FlowReport) -> Option<f64>); 4] = [
+    let means: [(&str, Look); 4] = [
         ("completion_mean_s", completion),
         ("rtt_min_mean_ms", |f| f.rtt_ms.min),
         ("rtt_median_mean_ms", |f| f.rtt_ms.p50),
@@ -209,7 +212,7 @@ fn together(rows: &mut Vec<Row>, of: &str, (a, b): (&[FlowReport], &[FlowReport]
     }
     let finished = |flows: &[FlowReport]| flows.iter().filter(|f| f.finished_s.is_some()).count() as f64;
     push(rows, of, "finished", (Some(finished(a)), Some(finished(b))));
-    let mut sum = |figure: &str, look: fn(&FlowReport) -> Option<f64>| {
+    let mut sum = |figure: &str, look: Look| {
         let of_all = |flows: &[FlowReport]| flows.iter().filter_map(look).reduce(|a, b| a + b);
         push(rows, of, figure, (of_all(a), of_all(b)));
     };

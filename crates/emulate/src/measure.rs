@@ -1,7 +1,7 @@
 //! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in real time, and the same report as of a simulated run.
 
 use crate::emulation::Hosts;
-use crate::flows::{self, Flows, Kernel, Place, Progress, needs};
+use crate::flows::{self, Flows, Kernel, Place, Progress, needs, wait_until_up};
 use crate::panel::Panel;
 use crate::report::{self, Recording};
 use crate::server::ServerError;
@@ -93,6 +93,9 @@ pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> R
     let signals = Signals::listen().map_err(|e| crate::Error::system("listening to signals", e))?;
     let mut session = Session::open(&layout(plan, &hosts))?;
     let mut panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
+    for host in &session.hosts {
+        wait_until_up(&host.port)?;
+    }
     let flows = Flows::open(scenario, &needs, &places(scenario, &hosts, &session))?;
     let clock = Clock::start();
     let mut recording = plan.out.as_ref().map(|dir| Recording::begin(dir, scenario, clock)).transpose()?;
@@ -130,16 +133,12 @@ pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> R
         differs: needs.differs,
     };
     let interrupted = watch.interrupted;
-    match recording {
-        Some(recording) => {
-            let (report, files) = recording.finish(&links, beside)?;
-            Ok(Measured { report, record: Record::default(), files, interrupted })
-        }
-        None => {
-            let (report, record) = report::assemble(scenario, &links, beside);
-            Ok(Measured { report, record, files: Vec::new(), interrupted })
-        }
+    if let Some(recording) = recording {
+        let (report, files) = recording.finish(&links, beside)?;
+        return Ok(Measured { report, record: Record::default(), files, interrupted });
     }
+    let (report, record) = report::assemble(scenario, &links, beside);
+    Ok(Measured { report, record, files: Vec::new(), interrupted })
 }
 
 fn layout(plan: &Plan, hosts: &Hosts) -> Layout {

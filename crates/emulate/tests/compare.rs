@@ -1,5 +1,7 @@
 //! Two reports side by side.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail")]
+
 use bentpipe_emulate::compare::Comparison;
 use bentpipe_scenario::{Scenario, Source, load};
 

@@ -1,6 +1,8 @@
 //! A scenario's flows as sockets of the kernel, between two namespaces that the test makes and joins with a plain pair of interfaces: no link in between, so that
 //! what is seen is the sockets' doing.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests may fail and say why")]
+
 use bentpipe_base::{Duration, Instant};
 use bentpipe_emulate::flows::{Flows, Kernel, Needs, Outcome, Place, needs};
 use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
@@ -104,7 +106,7 @@ fn a_window_is_what_is_asked_for() {
         assert!(late.iter().all(|w| *w <= window), "{window}: {late:?}");
         let full = late.iter().filter(|w| (**w - window).abs() < 1.0).count();
         assert!(full * 10 > late.len() * 9, "{window}: {full} of {}: {late:?}", late.len());
-        assert!((out.flows[0].goodput_bps / 20e6 - 1.0).abs() < 0.05, "{:?}", out.flows[0].goodput_bps);
+        assert!((out.flows[0].goodput_bps / 20e6 - 1.0).abs() < 0.05, "{window}: {:?}", out.flows[0]);
     }
 }
 

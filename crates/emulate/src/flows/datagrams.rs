@@ -87,7 +87,7 @@ impl UdpFlow {
     }
 
     /// Sends what is due.
-    pub(super) fn send(&mut self, cx: &mut Cx<'_>, clock: &Clock) {
+    pub(super) fn send(&mut self, cx: &mut Cx<'_>, clock: Clock) {
         let mut bytes = [0; LONGEST];
         for _ in 0..BATCH {
             if self.next > cx.now {
@@ -106,7 +106,7 @@ impl UdpFlow {
     }
 
     /// Takes what has arrived; true when there may be more.
-    pub(super) fn receive(&mut self, clock: &Clock) -> bool {
+    pub(super) fn receive(&mut self, clock: Clock) -> bool {
         let mut bytes = [0; LONGEST];
         for _ in 0..BATCH {
             match rustix::net::recv(&self.to, &mut bytes, RecvFlags::DONTWAIT) {

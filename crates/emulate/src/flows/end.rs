@@ -9,7 +9,9 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// Bytes that one call writes or reads. What is written is all zeros: nothing on the way looks at it.
+/// Bytes that one call reads.
+const READ: usize = 1 << 14;
+/// Bytes that one call writes. What is written is all zeros: nothing on the way looks at it.
 const PIECE: usize = 1 << 16;
 static ZEROS: [u8; PIECE] = [0; PIECE];
 /// How often something is looked at of which the kernel tells nobody: that bytes were acknowledged.
@@ -98,6 +100,8 @@ impl Line {
             // the limit it has now is what the whole buffer can hold: so this is the buffer that holds `size`
             if let Ok(room) = rustix::net::sockopt::socket_recv_buffer_size(&self.socket) {
                 let room = u128::from(size.0) * room as u128 / u128::from(now.0.max(1));
+                // small segments make a bad measure
+                let room = room.min(2 * u128::from(size.0));
                 // where this is refused, a little more fits than the window
                 let _ = socket::cut_receive_buffer(&self.socket, Size(room as u64));
             }
@@ -170,10 +174,10 @@ impl Duplex for Line {
     }
 
     fn consume(&mut self, _now: Instant, bytes: u64) {
-        let mut buffer = [0; PIECE];
+        let mut buffer = [0; READ];
         let mut left = bytes;
         while left > 0 {
-            let piece = &mut buffer[..left.min(PIECE as u64) as usize];
+            let piece = &mut buffer[..left.min(READ as u64) as usize];
             // TRUNC: TCP throws the bytes away instead of copying them (tcp(7))
             match rustix::net::recv(&self.socket, piece, RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => {

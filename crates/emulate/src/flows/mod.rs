@@ -23,9 +23,9 @@ mod stream;
 pub use error::Error;
 pub use needs::{HostNeeds, Kernel, Needs, needs};
 pub use outcome::Outcome;
-pub(crate) use sample::Samples;
 pub use run::{Flows, Progress};
-pub use setup::Place;
+pub(crate) use sample::Samples;
+pub use setup::{Place, wait_until_up};
 
 use bentpipe_scenario::{App, FlowSpec};
 use bentpipe_tcp::Config;

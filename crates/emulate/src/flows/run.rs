@@ -52,7 +52,7 @@ enum What {
 pub struct Flows {
     specs: Vec<FlowSpec>,
     ends: Vec<FlowEnds>,
-    flows: Vec<Flow>,
+    running: Vec<Flow>,
     epoll: OwnedFd,
     wakes: BinaryHeap<Reverse<(Instant, usize, What)>>,
     world: World,
@@ -93,7 +93,7 @@ impl Flows {
             specs: scenario.flows.clone(),
             recorded: vec![0; flows.len()],
             ends,
-            flows,
+            running: flows,
             epoll,
             wakes: BinaryHeap::new(),
             world,
@@ -111,7 +111,7 @@ impl Flows {
     }
 
     fn watch_all(&mut self) -> Result<(), Error> {
-        for (i, flow) in self.flows.iter().enumerate() {
+        for (i, flow) in self.running.iter().enumerate() {
             match flow {
                 Flow::Tcp(tcp) => {
                     if let Some(listener) = tcp.listener() {
@@ -178,7 +178,7 @@ impl Flows {
 
     /// Time between two looks.
     fn pace(&self) -> Duration {
-        LOOK.max(LOOK_PER_FLOW * self.flows.len() as u64)
+        LOOK.max(LOOK_PER_FLOW * self.running.len() as u64)
     }
 
     /// Does what is due.
@@ -187,15 +187,15 @@ impl Flows {
             && at <= now
         {
             self.wakes.pop();
-            match (&mut self.flows[i], what) {
+            match (&mut self.running[i], what) {
                 (Flow::Udp(udp), What::Start) => {
-                    udp.send(&mut self.world.cx(now, NodeId(0)), &self.clock);
+                    udp.send(&mut self.world.cx(now, NodeId(0)), self.clock);
                     if udp.next() < Instant::NEVER {
                         self.wakes.push(Reverse((udp.next(), i, What::Start)));
                     }
                 }
                 (Flow::Udp(udp), _) => {
-                    if udp.receive(&self.clock) {
+                    if udp.receive(self.clock) {
                         self.wakes.push(Reverse((now, i, What::Acceptor)));
                         return Ok(());
                     }
@@ -219,10 +219,10 @@ impl Flows {
     fn event(&mut self, data: u64, flags: epoll::EventFlags) -> Result<(), Error> {
         let (i, what) = unpack(data);
         let now = self.clock.now();
-        let Some(flow) = self.flows.get_mut(i) else { return Ok(()) };
+        let Some(flow) = self.running.get_mut(i) else { return Ok(()) };
         match (flow, what) {
             (Flow::Udp(udp), _) => {
-                if udp.receive(&self.clock) {
+                if udp.receive(self.clock) {
                     self.wakes.push(Reverse((now, i, What::Acceptor)));
                 }
             }
@@ -244,7 +244,7 @@ impl Flows {
 
     /// Lets the applications of an end act, and arms the next wake-up.
     fn act(&mut self, now: Instant, i: usize, what: What) {
-        let Flow::Tcp(tcp) = &mut self.flows[i] else { return };
+        let Flow::Tcp(tcp) = &mut self.running[i] else { return };
         let again = tcp.run(&mut self.world.cx(now, NodeId(0)), side(what));
         if let Some(end) = tcp.end(side(what))
             && again < end.armed
@@ -259,12 +259,12 @@ impl Flows {
         let (from, to) = self.measure;
         for (mark, at) in [from, to].into_iter().enumerate() {
             if self.delivered[mark].is_none() && now >= at {
-                self.delivered[mark] = Some(self.flows.iter().map(Flow::delivered).collect());
+                self.delivered[mark] = Some(self.running.iter().map(Flow::delivered).collect());
             }
         }
         if now.since(self.looked) >= self.pace() {
             self.looked = now;
-            for flow in &mut self.flows {
+            for flow in &mut self.running {
                 if let Flow::Tcp(tcp) = flow {
                     tcp.look(now);
                 }
@@ -284,7 +284,7 @@ impl Flows {
             return;
         }
         for ((flow, series), before) in
-            self.flows.iter_mut().zip(&mut self.record.flows).zip(&mut self.recorded)
+            self.running.iter_mut().zip(&mut self.record.flows).zip(&mut self.recorded)
         {
             let mut row = match flow {
                 Flow::Tcp(tcp) => tcp.samples.row(),
@@ -306,26 +306,27 @@ impl Flows {
 
     fn is_over(&self) -> bool {
         let finite = |f: &FlowSpec| matches!(f.app, App::Transfer(_) | App::Requests { count: Some(_), .. });
-        let mut pending = self.specs.iter().zip(&self.flows).filter(|(spec, _)| finite(spec));
+        let mut pending = self.specs.iter().zip(&self.running).filter(|(spec, _)| finite(spec));
         pending
             .all(|(_, flow)| matches!(flow, Flow::Tcp(tcp) if tcp.finished.is_some() || tcp.fault.is_some()))
     }
 
     fn finish(mut self, now: Instant) -> Outcome {
-        let delivered: Vec<u64> = self.flows.iter().map(Flow::delivered).collect();
-        for flow in &mut self.flows {
+        for flow in &mut self.running {
             if let Flow::Tcp(tcp) = flow {
+                tcp.last_read(now);
                 tcp.last_look(now);
             }
         }
+        let delivered: Vec<u64> = self.running.iter().map(Flow::delivered).collect();
         self.row(now);
         let (from, to) = self.measure;
         let before = self.delivered[0].take().unwrap_or_else(|| vec![0; delivered.len()]);
         let after = self.delivered[1].take().unwrap_or(delivered);
         let interval = to.min(now).since(from);
         let mut faults = Vec::new();
-        let mut reports = Vec::with_capacity(self.flows.len());
-        for (i, flow) in self.flows.iter().enumerate() {
+        let mut reports = Vec::with_capacity(self.running.len());
+        for (i, flow) in self.running.iter().enumerate() {
             let rate = goodput(after[i].saturating_sub(before[i]), interval);
             reports.push(match flow {
                 Flow::Tcp(tcp) => {
@@ -358,7 +359,7 @@ pub struct Progress<'a> {
 impl Progress<'_> {
     /// Each TCP flow's name, with its figures when the kernel was last asked, and bytes delivered so far.
     pub fn flows(&self) -> impl Iterator<Item = (&str, &bentpipe_os::tcp::TcpInfo, u64)> {
-        let all = self.flows.specs.iter().zip(&self.flows.flows);
+        let all = self.flows.specs.iter().zip(&self.flows.running);
         all.filter_map(|(spec, flow)| match flow {
             Flow::Tcp(tcp) => Some((spec.name.as_str(), &tcp.samples.last, tcp.delivered())),
             Flow::Udp(_) => None,

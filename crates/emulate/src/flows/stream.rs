@@ -242,6 +242,14 @@ impl TcpFlow {
         }
     }
 
+    /// Reads what has arrived, as at any other time: the end of the run may come before our turn.
+    pub(super) fn last_read(&mut self, now: Instant) {
+        let reader = if self.answers { Some(&mut self.opener) } else { self.acceptor.as_mut() };
+        if let Some(end) = reader.filter(|end| end.line.fault.is_none()) {
+            let _ = end.reader.run(now, &mut end.line);
+        }
+    }
+
     /// The last look, at or before the end: counters of what finished between two looks.
     pub(super) fn last_look(&mut self, now: Instant) {
         let at = self.finished.unwrap_or(now);

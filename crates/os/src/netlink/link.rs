@@ -4,7 +4,7 @@ use super::{Error, Netlink};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State,
 };
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -76,6 +76,20 @@ impl Netlink {
         message.header.change_mask = LinkFlags::Up;
         self.tell(RouteNetlinkMessage::SetLink(message), 0)
             .map_err(|source| Error { what: format!("interface {name} cannot be brought up"), source })
+    }
+
+    /// True when an interface carries packets. Until then the kernel throws away what is sent over it; a pair needs a moment after both its ends were told to
+    /// come up.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn carries(&mut self, wanted: &str) -> Result<bool, Error> {
+        let mut carries = false;
+        self.links(|message| {
+            carries |= name(&message) == Some(wanted)
+                && message.attributes.contains(&LinkAttribute::OperState(State::Up));
+        })?;
+        Ok(carries)
     }
 
     /// Removes an interface, and with it the other end of its pair.
