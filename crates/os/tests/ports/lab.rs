@@ -1,7 +1,7 @@
 //! Two hosts in network namespaces of their own and a third between them, where the relay stands. Gone when the test ends.
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_os::{Clock, PacketPort, TunPort, VethPort, namespace, port::MAX_SUPER, realtime, wait};
+use bentpipe_os::{Clock, PacketPort, TunPort, VethPort, namespace, port::MAX_SUPER, wait};
 use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader, complete};
 use std::io::IoSlice;
 use std::net::IpAddr;
@@ -92,20 +92,6 @@ impl Lab {
         Ok(Box::new(port))
     }
 
-    /// Lets the kernel carry the packets, as a router.
-    pub(crate) fn forward(&self) -> Result<(), String> {
-        let set =
-            |name: &str| std::fs::write(format!("/proc/sys/net/{name}"), "1").map_err(|e| e.to_string());
-        let route = || {
-            ip(&format!("link set p0 address {MAC_TEXT}"))?;
-            ip(&format!("link set p1 address {MAC_TEXT}"))?;
-            ip("route add 10.55.0.1/32 dev p0")?;
-            ip("route add 10.55.0.2/32 dev p1")?;
-            set("ipv4/ip_forward")
-        };
-        namespace::in_network(&self.middle, route).map_err(|e| e.to_string())?
-    }
-
     /// Runs something in a host.
     pub(crate) fn at<T>(&self, host: usize, act: impl FnOnce() -> T) -> T {
         namespace::in_network(&self.hosts[host], act).expect("a namespace we made")
@@ -134,12 +120,6 @@ pub(crate) fn ip(arguments: &str) -> Result<(), String> {
     Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
 }
 
-/// What the calling thread has used so far, in nanoseconds.
-fn processor_time() -> u64 {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
-
 /// What a relay saw.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -150,8 +130,6 @@ pub(crate) struct Counts {
     pub(crate) partial: AtomicU64,
     pub(crate) receive_lost: AtomicU64,
     pub(crate) send_lost: AtomicU64,
-    /// Processor time of the relay, in nanoseconds.
-    pub(crate) busy: AtomicU64,
 }
 
 /// A thread that carries packets between two ports until it is dropped.
@@ -162,15 +140,12 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    pub(crate) fn start(lab: &Lab, way: Way, raised: bool) -> Result<Self, String> {
+    pub(crate) fn start(lab: &Lab, way: Way) -> Result<Self, String> {
         let mut ports = [lab.port(0)?, lab.port(1)?];
         let (counts, stop) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
         let (seen, ended) = (Arc::clone(&counts), Arc::clone(&stop));
         let run = move || {
             let clock = Clock::start();
-            if raised {
-                println!("the relay has {}", realtime::raise());
-            }
             let mut buffer = vec![0; MAX_SUPER];
             while !ended.load(Ordering::Relaxed) {
                 let deadline = Instant(clock.now().0 + 50_000_000);
@@ -184,7 +159,6 @@ impl Relay {
                     }
                 }
             }
-            seen.busy.store(processor_time(), Ordering::Relaxed);
             for port in &mut ports {
                 let drops = port.drops().expect("a port that is there");
                 seen.receive_lost.fetch_add(drops.receive, Ordering::Relaxed);

@@ -36,7 +36,7 @@ fn everything_is_intact(lab: &Lab, test: &str, bytes: usize) {
                 continue;
             }
             for v6 in [false, true] {
-                let relay = match Relay::start(lab, way, false) {
+                let relay = match Relay::start(lab, way) {
                     Ok(relay) => relay,
                     Err(why) => return println!("SKIPPED {test}: {why}"),
                 };
@@ -68,7 +68,7 @@ fn traffic_over_tun_is_intact() {
     for way in [Way::Whole, Way::Cut, Way::Joined, Way::Finished] {
         for offloads in [true, false] {
             let Some(lab) = lab("traffic_over_tun_is_intact", Door::Tun) else { return };
-            let relay = match Relay::start(&lab, way, false) {
+            let relay = match Relay::start(&lab, way) {
                 Ok(relay) => relay,
                 Err(why) => return println!("SKIPPED traffic_over_tun_is_intact: {why}"),
             };
@@ -212,33 +212,5 @@ fn a_port_that_cannot_be_says_why() {
             println!("SKIPPED a_port_that_cannot_be_says_why, the half about TUN: {e}");
         }
         e => panic!("{e}"),
-    }
-}
-
-/// Figures, not a verdict: `cargo test --release -p bentpipe-os --test ports -- --ignored --nocapture figures`.
-#[test]
-#[ignore = "takes a while and has no verdict"]
-fn figures() {
-    let Some(plain) = lab("figures", Door::Veth) else { return };
-    plain.forward().unwrap();
-    println!("the kernel's forwarding: {:.2} Gbit/s", traffic::iperf(&plain));
-    for door in [Door::Veth, Door::Tun] {
-        for way in [Way::Whole, Way::Cut] {
-            let Some(lab) = lab("figures", door) else { return };
-            let relay = match Relay::start(&lab, way, true) {
-                Ok(relay) => relay,
-                Err(why) => return println!("SKIPPED figures: {why}"),
-            };
-            let rate = traffic::iperf(&lab);
-            let counts = relay.end();
-            let (supers, packets) =
-                (counts.supers.load(Ordering::Relaxed), counts.packets.load(Ordering::Relaxed));
-            let busy = counts.busy.load(Ordering::Relaxed);
-            println!(
-                "{door:?} {way:?}: {rate:.2} Gbit/s; {} ns per super-packet, {} ns per packet; {counts:?}",
-                busy / supers.max(1),
-                busy / packets.max(1)
-            );
-        }
     }
 }

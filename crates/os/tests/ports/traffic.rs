@@ -117,21 +117,3 @@ fn segment(socket: &UdpSocket, size: i32) -> bool {
     };
     done == 0
 }
-
-/// Goodput of one iperf3 stream in Gbit/s; 0 without iperf3.
-pub(crate) fn iperf(lab: &Lab) -> f64 {
-    use std::process::{Command, Stdio};
-    let quiet = |c: &mut Command| c.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let Ok(mut server) = lab.at(1, || quiet(Command::new("iperf3").args(["-s", "-1"]))) else { return 0.0 };
-    crate::pause(300);
-    let client = lab.at(0, || {
-        Command::new("iperf3").args(["-c", "10.55.0.2", "-t", "3", "-f", "m", "-C", "cubic"]).output()
-    });
-    let _ = server.kill();
-    let _ = server.wait();
-    let text = client.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
-    let line = text.lines().find(|l| l.ends_with("receiver")).unwrap_or_default();
-    let words: Vec<_> = line.split_ascii_whitespace().collect();
-    let at = words.iter().position(|w| *w == "Mbits/sec").unwrap_or_default();
-    at.checked_sub(1).and_then(|i| words[i].parse::<f64>().ok()).unwrap_or_default() / 1000.0
-}
