@@ -134,6 +134,7 @@ impl<'a> Emulation<'a> {
         // Before the session, so that no signal ends this process while there is something to be undone.
         let signals = Signals::listen().map_err(|e| Error::system("listening to signals", e))?;
         let session = Session::open(&layout)?;
+        session.wait_until_up()?;
         let panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
         let clock = Clock::start();
         let mut recording =

@@ -1,7 +1,7 @@
 //! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in real time, and the same report as of a simulated run.
 
 use crate::emulation::Hosts;
-use crate::flows::{self, Flows, Kernel, Place, Progress, needs, wait_until_up};
+use crate::flows::{self, Flows, Kernel, Place, Progress, needs};
 use crate::panel::Panel;
 use crate::report::{self, Recording};
 use crate::server::ServerError;
@@ -93,9 +93,7 @@ pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> R
     let signals = Signals::listen().map_err(|e| crate::Error::system("listening to signals", e))?;
     let mut session = Session::open(&layout(plan, &hosts))?;
     let mut panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
-    for host in &session.hosts {
-        wait_until_up(&host.port)?;
-    }
+    session.wait_until_up()?;
     let flows = Flows::open(scenario, &needs, &places(scenario, &hosts, &session))?;
     let clock = Clock::start();
     let mut recording = plan.out.as_ref().map(|dir| Recording::begin(dir, scenario, clock)).transpose()?;

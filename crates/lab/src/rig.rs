@@ -153,6 +153,8 @@ impl Rig {
     /// `program`, to be run here by our user.
     pub fn command(&self, program: &Path, args: &[&str]) -> Command {
         let mut words: Vec<String> = Vec::new();
+        // who started the tests may ignore signals (nohup does), and a shell cannot trap what it was started to ignore
+        words.extend(["env", "--default-signal=HUP,INT,QUIT,TERM,USR1", "--"].map(str::to_owned));
         if let Some(machine) = &self.machine {
             let (id, folder) = (machine.id().to_string(), format!("--chdir={}", self.folder.display()));
             let enter = ["nsenter", "--target", &id, "--net", "--mount", "--", "env", &folder, "--"];

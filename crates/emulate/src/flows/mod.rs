@@ -25,7 +25,7 @@ pub use needs::{HostNeeds, Kernel, Needs, needs};
 pub use outcome::Outcome;
 pub use run::{Flows, Progress};
 pub(crate) use sample::Samples;
-pub use setup::{Place, wait_until_up};
+pub use setup::Place;
 
 use bentpipe_scenario::{App, FlowSpec};
 use bentpipe_tcp::Config;

@@ -3,12 +3,12 @@
 use super::Error;
 use super::end::Window;
 use super::needs::{HostNeeds, room_for};
-use bentpipe_base::{Duration, Instant, Size};
+use crate::session::wait_until_up;
+use bentpipe_base::{Duration, Size};
 use bentpipe_os::netlink::{Netlink, Route};
-use bentpipe_os::{Clock, namespace, socket, sysctl, tcp};
+use bentpipe_os::{namespace, socket, sysctl, tcp};
 use bentpipe_scenario::Reader;
 use bentpipe_tcp::{Config, ReceiveBuffer, Stack};
-use rustix::event::{Timespec, poll};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -18,8 +18,6 @@ const RTO_MIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_
 const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
 const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
-/// An interface that is not up after this time never will be.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Largest window without the window scale option.
 pub(super) const UNSCALED: u64 = 65_535;
 
@@ -65,30 +63,9 @@ pub(super) fn prepare(name: &str, needs: &HostNeeds, places: &[Option<Place<'_>>
                 Route { to: (peer.address, length), interface: place.interface, metrics: metrics.clone() };
             netlink.replace_route(&route).map_err(fault)?;
         }
-        wait_until_up(place.interface)
+        wait_until_up(place.interface).map_err(|e| Error::system(format!("interface {}", place.interface), e))
     };
     namespace::in_network(place.network, set).map_err(|e| Error::system(name, e))?
-}
-
-/// Waits until an interface of the calling thread's namespace carries packets.
-///
-/// # Errors
-/// When it never does.
-pub fn wait_until_up(interface: &str) -> Result<(), Error> {
-    let what = || format!("interface {interface}");
-    let mut netlink = Netlink::open().map_err(|e| Error::system(what(), io::Error::other(e)))?;
-    let clock = Clock::start();
-    while !netlink.carries(interface).map_err(|e| Error::system(what(), io::Error::other(e)))? {
-        if clock.now() > Instant::ZERO + PATIENCE {
-            return Err(Error::system(
-                what(),
-                io::Error::new(io::ErrorKind::TimedOut, "it does not come up"),
-            ));
-        }
-        // nothing to wait for, and soon over
-        let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 1_000_000 }));
-    }
-    Ok(())
 }
 
 /// What a socket is told before it connects or listens.

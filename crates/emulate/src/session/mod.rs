@@ -15,9 +15,11 @@ mod nested;
 mod open;
 mod programs;
 mod signals;
+mod up;
 
 pub use programs::{Ended, News, Stand, check_program};
 pub use signals::Signals;
+pub use up::wait_until_up;
 
 use crate::registry::{Entry, Locked, Registry};
 use crate::uplink::Uplink;
