@@ -8,7 +8,7 @@ use crate::network::Net;
 use crate::relay::Relay;
 use crate::samples::Samples;
 use bentpipe_base::{Instant, NodeId};
-use bentpipe_os::realtime;
+use bentpipe_os::realtime::{self, Priority};
 use bentpipe_os::wait::set_timer_slack;
 use bentpipe_os::{Clock, PacketPort};
 use bentpipe_scenario::{Scenario, to_toml};
@@ -161,8 +161,9 @@ fn relay(
     ready: &SyncSender<()>,
 ) -> Result<Outcome, LiveError> {
     set_timer_slack()?;
-    let priority =
-        if setup.realtime { realtime::raise().to_string() } else { "ordinary priority, as asked".to_owned() };
+    let raised = setup.realtime.then(realtime::raise);
+    let is_real_time = raised.as_ref().is_some_and(|r| matches!(r.priority, Priority::RealTime(_)));
+    let priority = raised.map_or_else(|| "ordinary priority, as asked".to_owned(), |r| r.to_string());
     let Setup { mut scenario, speed, doors, gate, clock, journal, record, .. } = setup;
     let known: Vec<(usize, IpAddr)> =
         doors.iter().flat_map(|d| d.addresses.iter().map(|a| (d.host, *a))).collect();
@@ -180,6 +181,9 @@ fn relay(
     let mut relay = Relay::new(net, clock, ports, Arc::clone(wake))
         .with_journal(journal)
         .with(Box::new(Commands::new(commands, &scenario, links)));
+    if is_real_time {
+        relay = relay.resting();
+    }
     if let Some(samples) = &samples {
         relay = relay.with(Box::new(samples.clone()));
     }
