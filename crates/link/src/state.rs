@@ -88,7 +88,8 @@ impl State {
         if self.down || self.blind.is_some() {
             return 1.0;
         }
-        1.0 - [self.handover, self.fade, self.loss, self.burst].iter().map(|p| 1.0 - p).product::<f64>()
+        // in this form one process alone is exact
+        [self.handover, self.fade, self.loss, self.burst].iter().fold(0.0, |p, q| p + q - p * q)
     }
 
     /// Bit error rate of both kinds together.

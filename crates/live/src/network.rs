@@ -147,6 +147,11 @@ impl Net {
         self.network.sim.inject(port, packet);
     }
 
+    /// True when something has arrived that was not taken yet.
+    pub fn has_arrived(&self) -> bool {
+        self.next.is_some() || self.network.sim.has_arrived()
+    }
+
     /// What has arrived next, as much of it as makes one super-packet; call [`Net::done`] when it was sent.
     pub fn take_arrival(&mut self) -> Option<Arrival> {
         let (due, id, packet) = self.next.take().or_else(|| self.network.sim.take_arrived())?;

@@ -195,6 +195,11 @@ impl Simulation {
         self.nodes.arrived.pop_front()
     }
 
+    /// True when a packet has come to a port and was not taken yet.
+    pub fn has_arrived(&self) -> bool {
+        !self.nodes.arrived.is_empty()
+    }
+
     /// When something is to be done next; it may turn out to be nothing.
     pub fn next_at(&mut self) -> Option<Instant> {
         self.world.events.next_at()
