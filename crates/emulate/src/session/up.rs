@@ -4,8 +4,8 @@
 use super::Session;
 use crate::error::Error;
 use bentpipe_base::{Duration, Instant};
+use bentpipe_os::Clock;
 use bentpipe_os::netlink::Netlink;
-use bentpipe_os::{Clock, namespace};
 use rustix::event::{Timespec, poll};
 use std::io;
 
@@ -13,17 +13,17 @@ use std::io;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Waits until both ends of every host's interface carry packets. Called in the relay's network namespace.
+    /// Waits until the relay's ends carry packets. Called in the relay's network namespace.
+    ///
+    /// They came up first, without carrier, so the kernel's link watch has to start their queues. The hosts' ends came up with one and carry
+    /// packets at once; only their state is told later, up to a second.
     ///
     /// # Errors
     /// When one never does.
     pub fn wait_until_up(&self) -> Result<(), Error> {
         for host in &self.hosts {
-            let fault = |e: io::Error| Error::system(format!("the interface of {}", host.name), e);
-            wait_until_up(&host.port).map_err(fault)?;
-            let network = if host.own { &host.network } else { &self.home };
-            let up = namespace::in_network(network, || wait_until_up(&host.interface));
-            up.map_err(|e| fault(e.into()))?.map_err(fault)?;
+            wait_until_up(&host.port)
+                .map_err(|e| Error::system(format!("the interface of {}", host.name), e))?;
         }
         Ok(())
     }
