@@ -142,7 +142,7 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Let a scenario's timeline run faster by this factor.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = bentpipe_live::speed::parse)]
     pub(crate) speed: f64,
     /// Let the far end be this machine's own network, with its way to the internet. Needs root.
     #[arg(long)]
@@ -165,11 +165,6 @@ pub(crate) struct Emulate {
     /// Do without real-time priority even where it is allowed.
     #[arg(long)]
     pub(crate) no_realtime: bool,
-}
-
-fn speed(text: &str) -> Result<f64, String> {
-    let factor = text.parse().ok().filter(|f| (1e-3..=1e6).contains(f));
-    factor.ok_or_else(|| "write a number from 0.001 to 1000000".to_owned())
 }
 
 /// Simulated beside emulated.

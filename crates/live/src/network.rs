@@ -19,8 +19,8 @@ const UNLIMITED_BPS: u64 = 10_000_000_000;
 /// Neighbouring pieces of one super-packet that have arrived at a host together.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When the first was due, and when the last was.
-    pub due: (Instant, Instant),
+    /// When the first was due.
+    pub due: Instant,
     /// Index of the host among the scenario's nodes.
     pub host: usize,
     /// The first of them.
@@ -159,7 +159,7 @@ impl Net {
         let first = Handle::unpack(packet.handle().unwrap_or(u64::MAX));
         self.note(due, host, first);
         self.blanks.push(packet);
-        let mut arrival = Arrival { due: (due, due), host, first, pieces: 1 };
+        let mut arrival = Arrival { due, host, first, pieces: 1 };
         let mut last = first;
         while let Some((due, next_id, packet)) = self.network.sim.take_arrived() {
             let handle = Handle::unpack(packet.handle().unwrap_or(u64::MAX));
@@ -169,7 +169,6 @@ impl Net {
             }
             self.note(due, host, handle);
             self.blanks.push(packet);
-            arrival.due.1 = due;
             arrival.pieces += 1;
             last = handle;
         }

@@ -249,7 +249,7 @@ impl Core {
         while let Some(arrival) = self.net.take_arrival() {
             self.send(&arrival)?;
             let now = self.clock.now();
-            self.lateness.record(arrival.due.0, now, u32::from(arrival.pieces));
+            self.lateness.record(arrival.due, now, u32::from(arrival.pieces));
             self.pace.left(now, u32::from(arrival.pieces));
             self.net.done(&arrival);
         }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
+mod support;
+
+use bentpipe_base::Instant;
 use bentpipe_live::control::{Command, Request};
 use bentpipe_live::journal::{Entry, Reader};
 use bentpipe_live::replay::replay;
@@ -12,13 +14,13 @@ use bentpipe_os::clock::monotonic;
 use bentpipe_os::port::{PacketPort, PortDrops, Received};
 use bentpipe_scenario::{Source, load};
 use bentpipe_wire::offload::VnetHeader;
-use bentpipe_wire::{Ends, Segment, emit};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
+use support::super_packet;
 
 type Frames = Arc<Mutex<VecDeque<(VnetHeader, Vec<u8>)>>>;
 
@@ -67,31 +69,7 @@ fn memory() -> (Memory, Wire) {
 
 impl Wire {
     fn give(&mut self, seq: u32, payload: usize, forward: bool) {
-        let bytes: Vec<u8> = (0..payload).map(|i| (seq as usize + i) as u8).collect();
-        let (a, b) = ([10, 55, 0, 1].into(), [10, 55, 0, 2].into());
-        let ends = if forward { Ends::V4 { src: a, dst: b } } else { Ends::V4 { src: b, dst: a } };
-        let tcp = TcpHeader { seq: Seq(seq), flags: Flags::ACK, window: 9, ..TcpHeader::default() };
-        let segment = Segment {
-            ends,
-            sport: 1,
-            dport: 2,
-            hops: 64,
-            dscp: Dscp::DEFAULT,
-            ecn: Ecn::NotEct,
-            tcp,
-            payload: &bytes,
-        };
-        let mut packet = Vec::new();
-        emit(&segment, &mut packet).unwrap();
-        let gso = payload > 1000;
-        let vnet = VnetHeader {
-            flags: VnetHeader::NEEDS_CSUM,
-            gso_type: if gso { VnetHeader::GSO_TCPV4 } else { VnetHeader::GSO_NONE },
-            hdr_len: 40,
-            gso_size: if gso { 1000 } else { 0 },
-            csum_start: 20,
-            csum_offset: 16,
-        };
+        let (packet, vnet) = super_packet(1000, seq, payload, forward);
         self.waiting.lock().unwrap().push_back((vnet, packet));
         self.bell.write_all(&[1]).unwrap();
     }

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
+mod support;
+
+use bentpipe_base::Instant;
 use bentpipe_live::{Addresses, Net};
 use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_wire::offload::{HEADER_SPACE, VnetHeader};
-use bentpipe_wire::{Ends, Segment, emit, parse};
+use bentpipe_wire::parse;
+use support::super_packet;
 
 const MSS: usize = 1460;
 
@@ -25,38 +28,8 @@ fn net(link: &str) -> Net {
     Net::new(&scenario(link), Addresses::new([(0, ip(1)), (1, ip(2))], None))
 }
 
-/// A super-packet with `payload` bytes of TCP from 10.55.0.1 to 10.55.0.2, to be cut at the MSS.
-fn super_packet(seq: u32, payload: usize) -> (Vec<u8>, VnetHeader) {
-    let bytes: Vec<u8> = (0..payload).map(|i| (seq as usize + i) as u8).collect();
-    let tcp =
-        TcpHeader { seq: Seq(seq), flags: Flags::ACK.with(Flags::PSH), window: 1000, ..TcpHeader::default() };
-    let ends = Ends::V4 { src: [10, 55, 0, 1].into(), dst: [10, 55, 0, 2].into() };
-    let segment = Segment {
-        ends,
-        sport: 1,
-        dport: 2,
-        hops: 64,
-        dscp: Dscp::DEFAULT,
-        ecn: Ecn::NotEct,
-        tcp,
-        payload: &bytes,
-    };
-    let mut packet = Vec::new();
-    emit(&segment, &mut packet).unwrap();
-    let cut = payload > MSS;
-    let vnet = VnetHeader {
-        flags: VnetHeader::NEEDS_CSUM,
-        gso_type: if cut { VnetHeader::GSO_TCPV4 } else { VnetHeader::GSO_NONE },
-        hdr_len: 40,
-        gso_size: if cut { MSS as u16 } else { 0 },
-        csum_start: 20,
-        csum_offset: 16,
-    };
-    (packet, vnet)
-}
-
 fn give(net: &mut Net, at: u64, seq: u32, payload: usize) {
-    let (bytes, vnet) = super_packet(seq, payload);
+    let (bytes, vnet) = super_packet(MSS, seq, payload, true);
     assert!(net.buffers.borrow_mut().write(&bytes));
     net.accept(0, bytes.len(), &vnet, Instant(at));
 }
@@ -87,7 +60,7 @@ fn arrivals(net: &mut Net) -> Vec<(u64, Vec<(u32, usize)>)> {
             }
         }
         net.done(&arrival);
-        all.push((arrival.due.0.0, pieces));
+        all.push((arrival.due.0, pieces));
     }
     all
 }
