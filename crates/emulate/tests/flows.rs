@@ -5,6 +5,7 @@
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_emulate::flows::{Flows, Kernel, Needs, Outcome, Place, needs};
+use bentpipe_emulate::session::wait_until_up;
 use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
 use bentpipe_os::{Clock, namespace};
 use bentpipe_scenario::{Scenario, Source, load};
@@ -42,6 +43,9 @@ fn pair(test: &str) -> Option<Pair> {
                 let to = (IpAddr::from(Ipv4Addr::UNSPECIFIED), 0);
                 netlink.add_route(&Route { to, interface: INTERFACE, metrics: Metrics::default() })
             })??;
+        }
+        for network in &networks {
+            namespace::in_network(network, || wait_until_up(INTERFACE))??;
         }
         Ok(Pair { networks, addresses })
     };

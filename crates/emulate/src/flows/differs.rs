@@ -1,8 +1,8 @@
 //! What the kernel does differently from what a scenario says: said once, never silently.
 
+use super::is_sender;
 use super::is_tcp;
-use super::needs::is_sender;
-use super::setup::UNSCALED;
+use super::options::UNSCALED;
 use bentpipe_base::Duration;
 use bentpipe_scenario::{FlowSpec, Scenario};
 use bentpipe_tcp::cc::cubic::CubicParams;

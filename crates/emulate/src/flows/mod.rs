@@ -50,3 +50,8 @@ fn ends_of(flow: &FlowSpec) -> [(&FlowSpec, usize, &Config, bool); 2] {
     let (opens, accepts) = if both { (&flow.receiver, &flow.sender) } else { (&flow.sender, &flow.receiver) };
     [(flow, flow.from, opens, both), (flow, flow.to, accepts, true)]
 }
+
+/// True when `host` is where the data of `flow` comes from.
+fn is_sender(flow: &FlowSpec, host: usize) -> bool {
+    is_tcp(flow) && sends(flow) == host
+}

@@ -4,7 +4,7 @@
 
 use super::differs::{Differs, Settings};
 use super::options::{SWITCHES, offered};
-use super::{Error, ends_of, is_tcp, sends};
+use super::{Error, ends_of, is_tcp};
 use bentpipe_base::Size;
 use bentpipe_os::netlink::Metrics;
 use bentpipe_os::tcp;
@@ -233,9 +233,4 @@ fn shared(
 ) -> Error {
     let host = scenario.nodes[host].name.clone();
     Error::Shared { what, host, one: one.name.clone(), other: other.name.clone() }
-}
-
-/// True when `host` is where the data of `flow` comes from.
-pub(super) fn is_sender(flow: &FlowSpec, host: usize) -> bool {
-    is_tcp(flow) && sends(flow) == host
 }

@@ -7,6 +7,9 @@ use super::Error;
 use bentpipe_scenario::Scenario;
 use bentpipe_tcp::Options;
 
+/// Largest window without the window scale option.
+pub(super) const UNSCALED: u64 = 65_535;
+
 /// An option that is a setting of the kernel.
 pub(super) struct Switch {
     /// Its name for people.

@@ -3,7 +3,7 @@
 use super::Error;
 use super::end::Window;
 use super::needs::{HostNeeds, room_for};
-use crate::session::wait_until_up;
+use super::options::UNSCALED;
 use bentpipe_base::{Duration, Size};
 use bentpipe_os::netlink::{Netlink, Route};
 use bentpipe_os::{namespace, socket, sysctl, tcp};
@@ -17,9 +17,6 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 const RTO_MIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
 const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
-
-/// Largest window without the window scale option.
-pub(super) const UNSCALED: u64 = 65_535;
 
 /// Where a host of the scenario is.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +60,7 @@ pub(super) fn prepare(name: &str, needs: &HostNeeds, places: &[Option<Place<'_>>
                 Route { to: (peer.address, length), interface: place.interface, metrics: metrics.clone() };
             netlink.replace_route(&route).map_err(fault)?;
         }
-        wait_until_up(place.interface).map_err(|e| Error::system(format!("interface {}", place.interface), e))
+        Ok(())
     };
     namespace::in_network(place.network, set).map_err(|e| Error::system(name, e))?
 }

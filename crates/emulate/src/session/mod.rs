@@ -14,6 +14,7 @@ mod end;
 mod nested;
 mod open;
 mod programs;
+mod routes;
 mod signals;
 mod up;
 

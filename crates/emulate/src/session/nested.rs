@@ -1,6 +1,6 @@
 //! A link within a link: the far side of the inner one lies in the near network of the outer one, which forwards.
 
-use super::open::lead_to;
+use super::routes::lead_to;
 use super::{FAR_VARIABLE, SESSION_VARIABLE};
 use crate::error::Error;
 use crate::registry::{Entry, Registry};

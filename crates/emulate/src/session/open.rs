@@ -1,6 +1,7 @@
 //! How a session comes to be.
 
 use super::nested::Enclosing;
+use super::routes::{attach, lead_to};
 use super::{HOST_MAC, HostEnd, HostLayout, INTERFACE, Layout, MTU, PORT_MAC, Session};
 use crate::error::Error;
 use crate::hosts;
@@ -9,9 +10,9 @@ use crate::registry::{self, Entry, HostEntry, Registry, UplinkEntry};
 use crate::uplink::Uplink;
 use bentpipe_os::capability;
 use bentpipe_os::namespace;
-use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
+use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::{process, sysctl};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 use rustix::process::{getegid, getpid};
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -359,32 +360,6 @@ fn free_pair(middle: &mut Netlink, port: &str, stem: &str, network: &OwnedFd) ->
         }
     }
     Err(Error::Uplink(format!("all interface names from {stem}1 on are taken: remove some (ip link)")))
-}
-
-/// Addresses of a host, and everything reached over its link. Called in its namespace.
-fn attach(addresses: &[IpAddr], metrics: &Metrics) -> Result<(), Error> {
-    let mut netlink = Netlink::open()?;
-    netlink.set_up(INTERFACE)?;
-    for &address in addresses {
-        netlink.add_address(INTERFACE, address)?;
-        let everywhere = match address {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        netlink.add_route(&Route { to: (everywhere, 0), interface: INTERFACE, metrics: metrics.clone() })?;
-    }
-    Ok(())
-}
-
-/// Routes to single addresses over an interface. Called in the namespace of that interface.
-pub(super) fn lead_to(interface: &str, addresses: &[IpAddr]) -> Result<(), Error> {
-    let mut netlink = Netlink::open()?;
-    netlink.set_up(interface)?;
-    for &address in addresses {
-        let length = if address.is_ipv4() { 32 } else { 128 };
-        netlink.replace_route(&Route { to: (address, length), interface, metrics: Metrics::default() })?;
-    }
-    Ok(())
 }
 
 /// Makes a router of the network around an inner session. Called in its namespace.

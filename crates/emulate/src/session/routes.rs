@@ -1,0 +1,32 @@
+//! Which way a host's packets go. Interfaces come up here too: without that there are no routes.
+
+use super::INTERFACE;
+use crate::error::Error;
+use bentpipe_os::netlink::{Metrics, Netlink, Route};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Addresses of a host, and everything reached over its link. Called in its namespace.
+pub(super) fn attach(addresses: &[IpAddr], metrics: &Metrics) -> Result<(), Error> {
+    let mut netlink = Netlink::open()?;
+    netlink.set_up(INTERFACE)?;
+    for &address in addresses {
+        netlink.add_address(INTERFACE, address)?;
+        let everywhere = match address {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        netlink.add_route(&Route { to: (everywhere, 0), interface: INTERFACE, metrics: metrics.clone() })?;
+    }
+    Ok(())
+}
+
+/// Routes to single addresses over an interface. Called in the namespace of that interface.
+pub(super) fn lead_to(interface: &str, addresses: &[IpAddr]) -> Result<(), Error> {
+    let mut netlink = Netlink::open()?;
+    netlink.set_up(interface)?;
+    for &address in addresses {
+        let length = if address.is_ipv4() { 32 } else { 128 };
+        netlink.replace_route(&Route { to: (address, length), interface, metrics: Metrics::default() })?;
+    }
+    Ok(())
+}
