@@ -7,7 +7,7 @@ use crate::stats::{median, quantile};
 use std::time::Duration;
 
 /// Begins a capture of `$FILTER` into `$FILE` behind the link, and ends it with `finish`.
-const CAPTURE: &str = "me=; [ \"$(id -u)\" = 0 ] && me='-Z root'
+pub(crate) const CAPTURE: &str = "me=; [ \"$(id -u)\" = 0 ] && me='-Z root'
 tcpdump $me -i bent0 -w \"$FILE\" -s 96 -B 8192 --time-stamp-precision=nano --immediate-mode $FILTER 2>\"$FILE.log\" & t=$!
 finish() { sleep 0.3; kill -INT $t; wait $t; rm -f \"$FILE.log\"; }
 i=0; while ! grep -q 'listening on' \"$FILE.log\"; do i=$((i+1)); [ $i -lt 100 ] || { cat \"$FILE.log\" >&2; exit 9; }; sleep 0.05; done

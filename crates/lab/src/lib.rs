@@ -12,6 +12,7 @@
 pub mod agreement;
 pub mod capture;
 pub mod census;
+pub mod change;
 pub mod cycles;
 pub mod datagrams;
 pub mod delay;

@@ -1,4 +1,5 @@
-//! How late packets left: the time between when the link was done with a packet and when the kernel had it.
+//! How late packets left: the time between when the link was done with a packet and when the kernel had it. The few that the kernel has some
+//! microseconds too soon count by as much.
 
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
@@ -20,7 +21,7 @@ impl Lateness {
     /// `packets` that were due at `due` have left at `sent`.
     #[inline]
     pub fn record(&mut self, due: Instant, sent: Instant, packets: u32) {
-        let late = sent.since(due);
+        let late = sent.since(due).max(due.since(sent));
         for _ in 0..packets {
             self.times.record(late);
         }

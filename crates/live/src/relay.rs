@@ -2,7 +2,8 @@
 //!
 //! A turn of the loop: take the time, read what the ports have (each packet enters at the time the kernel had it), bring the network up to that time, send what
 //! has arrived, and sleep until the next thing is due or a packet comes. Events are handled at their scheduled times, so a late turn delays packets but
-//! never changes the rate; how late each packet left is measured.
+//! never changes the rate; how late each packet left is measured. Handing a packet to the kernel takes time itself, after a sleep ten times as much as in
+//! the midst of work (the processor has forgotten the way): so what is due next is begun that much before ([`Aim`]).
 
 use crate::buffers::WHOLE;
 use crate::journal::Journal;
@@ -18,8 +19,8 @@ use std::sync::Arc;
 
 /// Super-packets read from one port before the others and the clock get their turn.
 const BATCH: usize = 16;
-/// Waiting ends this long before a deadline, and the rest is spent looking at the clock.
-const SPIN: Duration = Duration::from_micros(30);
+/// The last bit of a short sleep is spent looking at the clock: what such a sleep oversleeps, nine times of ten.
+const SPIN: Duration = Duration::from_micros(40);
 /// A thread with real-time priority that never sleeps is stopped by the kernel for 50 ms of every second (sched_rt_runtime_us): so after working for
 /// this long it rests for that long. What falls due meanwhile leaves together, which is also cheaper.
 const WORK: Duration = Duration::from_millis(1);
@@ -54,6 +55,29 @@ pub struct Core {
     pub journal: Option<Journal>,
     ends: Vec<End>,
     pace: Pace,
+    aim: Aim,
+}
+
+/// How long before it is due a packet is begun: the median of what handing over took lately, from waking to the kernel having it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Aim(Duration);
+
+impl Aim {
+    /// Most of it: more is no work but a machine that was interrupted.
+    const MOST: Duration = Duration::from_micros(100);
+    const STEP: u64 = 1_000;
+
+    /// A first packet after a sleep took so long. Half of the steps up and half of them down is the median.
+    fn learn(&mut self, took: Duration) {
+        let up = took > self.0;
+        let aim = if up { self.0.0 + Self::STEP } else { self.0.0.saturating_sub(Self::STEP) };
+        self.0 = Duration(aim).min(Self::MOST);
+    }
+
+    /// The time up to which a turn that begins at `now` works, when `next` comes next.
+    fn reach(self, now: Instant, next: Option<Instant>) -> Instant {
+        next.filter(|at| *at > now && *at <= now + self.0).unwrap_or(now)
+    }
 }
 
 /// How densely packets leave.
@@ -109,8 +133,15 @@ impl Relay {
     /// A relay between `ports`, given with the places of their hosts among the scenario's nodes. Something readable at `wake` ends a sleep.
     pub fn new(net: Net, clock: Clock, ports: Vec<(usize, Box<dyn PacketPort>)>, wake: Arc<OwnedFd>) -> Self {
         let ends = ports.into_iter().map(|(host, port)| End { host, port }).collect();
-        let core =
-            Core { net, lateness: Lateness::default(), clock, journal: None, ends, pace: Pace::default() };
+        let core = Core {
+            net,
+            lateness: Lateness::default(),
+            clock,
+            journal: None,
+            ends,
+            pace: Pace::default(),
+            aim: Aim::default(),
+        };
         Self { core, attendants: Vec::new(), wake, rested: None }
     }
 
@@ -143,11 +174,19 @@ impl Relay {
     /// # Errors
     /// When a port fails or the journal cannot be written.
     pub fn run(mut self) -> Result<Core, io::Error> {
+        let mut ready = self.core.all();
+        let mut slept = false;
         loop {
             let now = self.core.clock.now();
-            let busy = self.core.read()?;
-            self.core.net.advance(now);
-            self.core.deliver()?;
+            let core = &mut self.core;
+            ready = core.read(ready)?;
+            let busy = !ready.is_empty();
+            let next = core.net.next_at();
+            core.net.advance(core.aim.reach(now, next));
+            let sent = core.deliver()?;
+            if let Some(sent) = sent.filter(|_| slept) {
+                core.aim.learn(sent.since(now));
+            }
             let mut next = now + LONGEST_WAIT;
             for attendant in &mut self.attendants {
                 if !attendant.attend(&mut self.core) {
@@ -158,8 +197,13 @@ impl Relay {
             if self.rested.is_some_and(|at| now.since(at) > WORK) {
                 self.rest()?;
             } else if !busy {
-                self.sleep(next)?;
+                ready = self.sleep(next)?;
+                slept = ready.is_empty();
+                continue;
             }
+            // a port that is full keeps no other from its turn
+            ready = self.core.all();
+            slept = false;
         }
     }
 
@@ -171,11 +215,13 @@ impl Relay {
         Ok(())
     }
 
-    fn sleep(&mut self, latest: Instant) -> io::Result<()> {
+    /// Sleeps until something is due; tells what can be read.
+    fn sleep(&mut self, latest: Instant) -> io::Result<Ready> {
         let core = &mut self.core;
         let held = core.net.has_arrived().then_some(Instant::ZERO);
         let next = held.or_else(|| core.net.next_at());
-        let deadline = next.map_or(latest, |at| core.pace.when(at).min(latest));
+        let begin = |at: Instant| Instant(core.pace.when(at).0.saturating_sub(core.aim.0.0));
+        let deadline = next.map_or(latest, |at| begin(at).min(latest));
         let wake = self.wake.as_fd();
         let mut few = [wake; FEW];
         let many: Vec<BorrowedFd<'_>>;
@@ -199,7 +245,7 @@ impl Relay {
             // it is only there to wake us
             let _ = rustix::io::read(&self.wake, &mut count);
         }
-        Ok(())
+        Ok(ready)
     }
 }
 
@@ -219,10 +265,15 @@ impl Core {
         Ok(self.lateness.sum(sum))
     }
 
-    /// Reads what the ports have; true when there may be more.
-    fn read(&mut self) -> io::Result<bool> {
-        let mut more = false;
-        for i in 0..self.ends.len() {
+    /// All ports, when nobody has asked them.
+    fn all(&self) -> Ready {
+        Ready::first(self.ends.len())
+    }
+
+    /// Reads what the `ready` ports have; returns those that may have more.
+    fn read(&mut self, ready: Ready) -> io::Result<Ready> {
+        let mut more = Ready::default();
+        for i in (0..self.ends.len()).filter(|i| ready.has(*i)) {
             for turn in 0..BATCH {
                 let end = &mut self.ends[i];
                 let received = end.port.receive(self.net.buffers.borrow_mut().scratch())?;
@@ -235,16 +286,19 @@ impl Core {
                 }
                 self.net.accept(host, received.len, &received.vnet, at);
                 self.deliver()?;
-                more |= turn + 1 == BATCH;
+                if turn + 1 == BATCH {
+                    more.add(i);
+                }
             }
         }
         Ok(more)
     }
 
-    /// Sends what has arrived, unless more is to go with it.
-    fn deliver(&mut self) -> io::Result<()> {
+    /// Sends what has arrived, unless more is to go with it; returns when the first of it was sent.
+    fn deliver(&mut self) -> io::Result<Option<Instant>> {
+        let mut first = None;
         if self.pace.is_dense && self.clock.now() < self.pace.when(Instant::ZERO) {
-            return Ok(());
+            return Ok(None);
         }
         while let Some(arrival) = self.net.take_arrival() {
             self.send(&arrival)?;
@@ -252,8 +306,9 @@ impl Core {
             self.lateness.record(arrival.due, now, u32::from(arrival.pieces));
             self.pace.left(now, u32::from(arrival.pieces));
             self.net.done(&arrival);
+            first.get_or_insert(now);
         }
-        Ok(())
+        Ok(first)
     }
 
     /// Sends an arrival as super-packets, as few as their longest length allows.

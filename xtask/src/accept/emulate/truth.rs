@@ -4,7 +4,7 @@ use super::{Place, judge};
 use crate::accept::List;
 use lab::datagrams::{Stream, Tally, send};
 use lab::scenario::OneLink;
-use lab::{Outcome, Rig, Who, delay, winds};
+use lab::{Outcome, Rig, Who, change, delay, winds};
 
 /// Both ways of `geo-10m`, and 84 bytes each way at its rate.
 const GEO_MS: f64 = 550.0 + 2.0 * 84.0 * 8.0 / 10e6 * 1e3;
@@ -40,7 +40,18 @@ pub(super) fn check(place: &Place, list: &mut List) {
         let what = format!("lost of 1e5 packets of {what}, bit error rate 2e-6");
         list.line(1, &judge(&what, with(&|r| bits(r, len)), |t| (t, true)));
     }
+    list.line(1, &changes(&rig));
     list_winds(place, list);
+}
+
+/// A change of a running link: 20 of them, the worst.
+fn changes(rig: &Outcome<Rig>) -> crate::item::Item {
+    let measured = rig.as_ref().map_err(Clone::clone).and_then(|rig| change::delays(rig, 20));
+    judge("`link set` takes effect within 10 ms (part 5)", measured, |ms| {
+        let worst = ms.iter().copied().fold(0.0, f64::max);
+        let figure = format!("median {:.1} ms, worst {worst:.1} of {}", lab::stats::median(&ms), ms.len());
+        (figure, ms.len() == 20 && worst <= 10.0)
+    })
 }
 
 fn pings(place: &Place, who: Who, far: &str, what: &str) -> crate::item::Item {
