@@ -1,18 +1,20 @@
-//! How soon a change of a running link takes effect, seen from outside: pings every 2 ms, and by the clock when the change was asked for.
+//! How soon a change of a running link takes effect, seen from outside: a datagram every half millisecond, and the clock when the change was asked for.
 
 use crate::Outcome;
 use crate::capture::{self, Kind, Seen};
 use crate::delay::CAPTURE;
 use crate::rig::Rig;
 use crate::scenario::OneLink;
-use std::time::Duration;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
-/// Asks for a change and notes when, in nanoseconds since 1970: the time includes the start of the program that asks.
-const ASK: &str =
-    "set_loss() { date +%s%N >>\"$FILE.asked\"; \"$BENTPIPE\" link set loss=$1 >&2 || exit 8; sleep 0.1; }
-";
+/// Between two changes.
+const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes `count` changes of the loss of a link, to all and to nothing by turns; milliseconds from asking for each until the first packet that met it.
+/// Makes `count` changes of the loss of a link, to all and to nothing by turns, over the session's socket; milliseconds from asking for each until the
+/// last datagram that came, or the first.
 ///
 /// # Errors
 /// When a program fails, or a change never shows.
@@ -21,39 +23,82 @@ pub fn delays(rig: &Rig, count: usize) -> Outcome<Vec<f64>> {
     let name = file.display();
     let link = OneLink { rate: "10 Mbit/s", delay: "1 ms", buffer: "100 kB", loss: 0.0, ber: 0.0, seed: 4 };
     let scenario = rig.file("change.toml", &link.toml())?;
-    let changes = ["set_loss 1; ", "set_loss 0; "].into_iter().cycle().take(count).collect::<String>();
+    let begun = rig.path("change.begun");
+    let seconds = 3 + (PAUSE.as_millis() as usize * count).div_ceil(1000);
     let script = format!(
-        "FILE='{name}'; FILTER='icmp'\n{CAPTURE}{ASK}ping -4 -n -q -i 0.002 far >&2 & p=$!; sleep 0.5; {changes}kill -INT $p; wait $p; finish"
+        "FILE='{name}'; FILTER='udp and src host far'\n{CAPTURE}(sleep 1; touch '{}') &
+iperf3 -4 -c far -u -R -l 100 -b 1600000 -t {seconds} >&2 || exit 8; finish",
+        begun.display()
     );
-    let limit = Duration::from_secs(30) + Duration::from_millis(200 * count as u64);
-    let out = rig.output(&["emulate", &scenario, "--", "sh", "-c", &script], limit);
-    let asked = std::fs::read_to_string(rig.path("change.pcap.asked"));
+    let running = rig.start(&["emulate", &scenario, "--far", "iperf3 -s -1", "--", "sh", "-c", &script])?;
+    let is_there = (0..400).any(|_| {
+        std::thread::sleep(PAUSE / 4);
+        begun.exists()
+    });
+    let asked =
+        if is_there { ask(&socket(rig)?, count) } else { Err("the datagrams did not start".to_owned()) };
+    let done = running.wait(Duration::from_secs(30 + seconds as u64))?;
     let seen = capture::read(&file);
-    for left in [file, rig.path("change.pcap.asked")] {
+    for left in [file, begun] {
         let _ = std::fs::remove_file(left);
     }
-    out?;
-    let asked = asked.map_err(|e| format!("the times of asking: {e}"))?;
-    let asked: Vec<u64> = asked.lines().filter_map(|l| l.parse().ok()).collect();
-    effects(&seen?, &asked)
+    if done.code != Some(0) {
+        return Err(format!("datagrams: {}", done.story()));
+    }
+    effects(&seen?, &asked?)
 }
 
-/// By turns the first request after `asked` that has no answer, and the first that has one.
+/// The socket of the only session.
+fn socket(rig: &Rig) -> Outcome<PathBuf> {
+    let folder = rig.folder().join("run/bentpipe");
+    let files = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut paths = files.flatten().map(|f| f.path());
+    paths.find(|p| p.extension().is_some_and(|e| e == "sock")).ok_or("no session has a socket".to_owned())
+}
+
+/// When each change was asked for, in nanoseconds since 1970.
+fn ask(path: &PathBuf, count: usize) -> Outcome<Vec<u64>> {
+    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    let mut stream = UnixStream::connect(path).map_err(failed)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).map_err(failed)?;
+    let mut answers = BufReader::new(stream.try_clone().map_err(failed)?);
+    let mut asked = Vec::new();
+    for loss in [1, 0].into_iter().cycle().take(count) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        asked.push(now.as_nanos() as u64);
+        let line = format!("{{\"request\":\"set\",\"on\":{{}},\"values\":{{\"loss\":{loss}}}}}\n");
+        stream.write_all(line.as_bytes()).map_err(failed)?;
+        let mut answer = String::new();
+        answers.read_line(&mut answer).map_err(failed)?;
+        if answer.contains("\"error\"") || answer.is_empty() {
+            return Err(format!("a change was refused: {answer}"));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(asked)
+}
+
+/// From each `asked` by turns to the last datagram, of none after it, and to the first.
 fn effects(seen: &[Seen], asked: &[u64]) -> Outcome<Vec<f64>> {
-    let answered: std::collections::BTreeSet<(u16, u16)> = seen
-        .iter()
-        .filter_map(|s| match s.kind {
-            Kind::Answer(id, n) => Some((id, n)),
-            _ => None,
-        })
-        .collect();
+    /// What the last datagram was on its way, at most.
+    const WAY_NS: u64 = 1_100_000;
+    let came = |from: u64, to: u64| {
+        seen.iter()
+            .filter(move |s| matches!(s.kind, Kind::Udp(_)) && (from..to).contains(&s.at_ns))
+            .map(|s| s.at_ns)
+    };
     let effect = |(i, at): (usize, &u64)| {
-        let next = asked.get(i + 1).copied().unwrap_or(u64::MAX);
-        let met = seen.iter().filter(|s| (*at..next).contains(&s.at_ns)).find(|s| match s.kind {
-            Kind::Ask(id, n) => answered.contains(&(id, n)) == (i % 2 == 1),
-            _ => false,
-        });
-        met.map(|s| (s.at_ns - at) as f64 / 1e6).ok_or_else(|| format!("change {} never showed", i + 1))
+        let next = asked.get(i + 1).copied().unwrap_or(*at + PAUSE.as_nanos() as u64);
+        let middle = (at + next) / 2;
+        let (was, is) = (came(at - (next - middle), *at).count(), came(middle, next).count());
+        let stops = i % 2 == 0;
+        let last = came(at - WAY_NS, middle).next_back().unwrap_or(*at);
+        let first = came(*at, next).next().unwrap_or(next);
+        if (was > 0) != stops || (is > 0) == stops {
+            return Err(format!("change {} did not show: {was} datagrams before it, {is} after", i + 1));
+        }
+        let ns = if stops { last.saturating_sub(at + WAY_NS) } else { first - at };
+        Ok(ns as f64 / 1e6)
     };
     asked.iter().enumerate().map(effect).collect()
 }
@@ -64,16 +109,14 @@ mod tests {
 
     #[test]
     fn a_change_shows_in_the_first_packet_that_met_it() {
-        let packet = |ms: u64, kind| Seen { at_ns: ms * 1_000_000, ip_len: 84, kind };
-        // all of number 4 to 6 are lost
-        let seen: Vec<Seen> = (1..10)
-            .flat_map(|n| {
-                let back = (!(4..7).contains(&n)).then(|| packet(10 * u64::from(n) + 3, Kind::Answer(1, n)));
-                [Some(packet(10 * u64::from(n), Kind::Ask(1, n))), back]
-            })
-            .flatten()
+        const MS: u64 = 1_000_000;
+        // nothing comes from 110 to 215 ms
+        let seen: Vec<Seen> = (0..320)
+            .filter(|ms| !(110..215).contains(ms))
+            .map(|ms| Seen { at_ns: ms * MS, ip_len: 100, kind: Kind::Udp(5201) })
             .collect();
-        assert_eq!(effects(&seen, &[35_000_000, 62_000_000]), Ok(vec![5.0, 8.0]));
-        assert!(effects(&seen, &[75_000_000]).unwrap_err().contains("change 1"));
+        let found = effects(&seen, &[100 * MS, 200 * MS]).unwrap();
+        assert!((found[0] - 7.9).abs() < 1e-9 && (found[1] - 15.0).abs() < 1e-9, "{found:?}");
+        assert!(effects(&seen, &[50 * MS]).unwrap_err().contains("change 1"));
     }
 }
