@@ -21,9 +21,18 @@ pub struct World {
     pub outbox: VecDeque<(NodeId, Port, Pkt)>,
     rngs: Vec<Rng>,
     pool: Vec<Pkt>,
+    /// Of a driver that counts who holds the bytes of a packet: what was given back, and whose bytes got one more holder.
+    counted: Option<Counted>,
     sink: Option<Box<dyn Sink>>,
     mask: Mask,
     seed: u64,
+}
+
+/// What happened to bytes that lie with the driver.
+#[derive(Debug, Default)]
+struct Counted {
+    recycled: Vec<Pkt>,
+    duplicated: Vec<u64>,
 }
 
 impl World {
@@ -53,7 +62,28 @@ impl World {
     /// A packet that was given back, as it was: a live driver frees what it stands for.
     #[inline]
     pub fn take_recycled(&mut self) -> Option<Pkt> {
-        self.pool.pop()
+        match &mut self.counted {
+            Some(counted) => counted.recycled.pop(),
+            None => self.pool.pop(),
+        }
+    }
+
+    /// From now on the driver counts who holds the bytes of packets: it is told of copies too, and hands blank packets back with
+    /// [`World::give_blank`].
+    pub fn count_holders(&mut self) {
+        self.counted.get_or_insert_default();
+    }
+
+    /// Where the bytes ([`crate::Body::off`]) of a packet lie of which a node made a copy. Take all of these before what was given back.
+    #[inline]
+    pub fn take_duplicated(&mut self) -> Option<u64> {
+        self.counted.as_mut()?.duplicated.pop()
+    }
+
+    /// Gives a packet to the pool whose bytes are accounted for.
+    #[inline]
+    pub fn give_blank(&mut self, packet: Pkt) {
+        self.pool.push(packet);
     }
 
     /// The node's side, for one call.
@@ -115,10 +145,25 @@ impl Cx<'_> {
         }
     }
 
-    /// Gives a packet back to the pool. Dropping it instead is correct, only slower.
+    /// Gives a packet back to the pool. Dropping it instead is correct, only slower; but a node that stands before real bytes must not, see
+    /// [`Cx::duplicate`].
     #[inline]
     pub fn recycle(&mut self, packet: Pkt) {
-        self.world.pool.push(packet);
+        match &mut self.world.counted {
+            Some(counted) => counted.recycled.push(packet),
+            None => self.world.pool.push(packet),
+        }
+    }
+
+    /// A copy of a packet, or of a part of it once its body is narrowed: both now hold the bytes, and each is sent or given back on its own.
+    #[inline]
+    pub fn duplicate(&mut self, packet: &Packet) -> Pkt {
+        if let Some(counted) = &mut self.world.counted {
+            counted.duplicated.push(packet.body.off);
+        }
+        let mut copy = self.world.pool.pop().unwrap_or_default();
+        (*copy).clone_from(packet);
+        copy
     }
 
     /// Reports a fact if somebody listens for its kind.
@@ -129,5 +174,30 @@ impl Cx<'_> {
         {
             sink.event(self.now, self.node, &event());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Body;
+
+    #[test]
+    fn a_driver_that_counts_hears_of_copies_and_of_what_was_given_back() {
+        let mut world = World::new(1);
+        world.count_holders();
+        let mut cx = world.cx(Instant::ZERO, NodeId(0));
+        let mut packet = cx.packet();
+        packet.body = Body { off: 7, len: 100 };
+        let copy = cx.duplicate(&packet);
+        assert_eq!(copy, packet);
+        cx.recycle(copy);
+        // what was given back is not handed out again before the driver has seen it
+        assert_eq!(cx.packet().body, Body::default());
+        assert_eq!((world.take_duplicated(), world.take_duplicated()), (Some(7), None));
+        let back = world.take_recycled().unwrap();
+        assert_eq!((back.body.off, world.take_recycled()), (7, None));
+        world.give_blank(back);
+        assert_eq!(world.cx(Instant::ZERO, NodeId(0)).packet().body.len, 0);
     }
 }

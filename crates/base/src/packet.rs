@@ -150,6 +150,32 @@ pub struct Body {
     pub len: u32,
 }
 
+/// TCP options of a real packet that [`TcpHeader`] does not tell, as far as somebody must know of them. A simulated packet has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Foreign {
+    /// Which there are.
+    pub kinds: u8,
+    /// Bytes they take.
+    pub len: u8,
+}
+
+impl Foreign {
+    /// MD5 signature (RFC 2385) or authentication option (RFC 5925): nothing in the header may change.
+    pub const SIGNED: u8 = 1;
+    /// MPTCP (RFC 8684).
+    pub const MULTIPATH: u8 = 2;
+    /// TCP fast open (RFC 7413).
+    pub const FAST_OPEN: u8 = 4;
+    /// Any other.
+    pub const UNKNOWN: u8 = 128;
+
+    /// True when there is an option of this kind.
+    #[inline]
+    pub const fn has(self, kind: u8) -> bool {
+        self.kinds & kind != 0
+    }
+}
+
 /// Transport protocol of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proto {
@@ -183,6 +209,10 @@ pub struct Packet {
     pub dscp: Dscp,
     /// ECN field.
     pub ecn: Ecn,
+    /// Payload bytes of the wire packets that this stands for, all but the last: a super-packet as a kernel hands it over. 0: it is one wire packet.
+    pub segment: u16,
+    /// Options beside those of `tcp`.
+    pub foreign: Foreign,
     /// TCP header.
     pub tcp: TcpHeader,
     /// Payload.
@@ -199,7 +229,7 @@ impl Packet {
     #[inline]
     pub fn seal(&mut self) {
         self.header_len = match self.proto {
-            Proto::Tcp => IPV4_HEADER + self.tcp.wire_len(),
+            Proto::Tcp => IPV4_HEADER + self.tcp.wire_len() + self.foreign.len,
             Proto::Udp => IPV4_HEADER + UDP_HEADER,
             Proto::Opaque => 0,
         };

@@ -20,14 +20,15 @@ enum Kind {
     Driver,
 }
 
-const LAYERS: [Layer; 15] = [
+const LAYERS: [Layer; 17] = [
     Layer { name: "base", on: &[], kind: Kind::Engine },
     Layer { name: "wire", on: &["base"], kind: Kind::Engine },
     Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
     Layer { name: "link", on: &["base"], kind: Kind::Engine },
     Layer { name: "nodes", on: &["base", "tcp", "link"], kind: Kind::Engine },
-    Layer { name: "scenario", on: &["base", "tcp", "link", "nodes"], kind: Kind::Model },
-    Layer { name: "sim", on: &["base", "tcp", "link", "nodes", "scenario"], kind: Kind::Model },
+    Layer { name: "gateway", on: &["base"], kind: Kind::Engine },
+    Layer { name: "scenario", on: &["base", "tcp", "link", "nodes", "gateway"], kind: Kind::Model },
+    Layer { name: "sim", on: &["base", "tcp", "link", "nodes", "gateway", "scenario"], kind: Kind::Model },
     Layer { name: "plot", on: &[], kind: Kind::Model },
     Layer {
         name: "validate",
@@ -48,10 +49,29 @@ const LAYERS: [Layer; 15] = [
         kind: Kind::Driver,
     },
     Layer {
+        name: "accelerate",
+        on: &["base", "wire", "gateway", "scenario", "plot", "results", "os"],
+        kind: Kind::Driver,
+    },
+    Layer {
         name: "cli",
         on: &[
-            "base", "wire", "tcp", "link", "nodes", "scenario", "sim", "plot", "validate", "results",
-            "sweep", "os", "live", "emulate",
+            "base",
+            "wire",
+            "tcp",
+            "link",
+            "nodes",
+            "gateway",
+            "scenario",
+            "sim",
+            "plot",
+            "validate",
+            "results",
+            "sweep",
+            "os",
+            "live",
+            "emulate",
+            "accelerate",
         ],
         kind: Kind::Driver,
     },

@@ -1,0 +1,1 @@
+//! Runs a gateway on real interfaces.
