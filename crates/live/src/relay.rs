@@ -3,7 +3,7 @@
 //! A turn of the loop: take the time, read what the ports have (each packet enters at the time the kernel had it), bring the network up to that time, send what
 //! has arrived, and sleep until the next thing is due or a packet comes. Events are handled at their scheduled times, so a late turn delays packets but
 //! never changes the rate; how late each packet left is measured. Handing a packet to the kernel takes time itself, after a sleep ten times as much as in
-//! the midst of work (the processor has forgotten the way): so what is due next is begun that much before ([`Aim`]).
+//! the midst of work (the processor has forgotten the way): so what is due next is begun that much before (`Aim`).
 
 use crate::buffers::WHOLE;
 use crate::journal::Journal;
