@@ -1,1 +1,3 @@
 //! Runs a gateway on real interfaces.
+
+pub mod path;
