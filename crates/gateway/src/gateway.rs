@@ -1,15 +1,12 @@
 //! The node: what comes at one side leaves at the other.
 
+use crate::{Config, GatewayReport};
 use bentpipe_base::{Cx, Input, Node, Port};
 
 /// The side of the hosts that send.
 pub const LAN: Port = Port(0);
 /// The side of the satellite hop.
 pub const SATELLITE: Port = Port(1);
-
-/// How a gateway works.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Config {}
 
 /// A gateway.
 #[derive(Debug, Default)]
@@ -21,6 +18,11 @@ impl Gateway {
     /// A gateway that works as `config` says.
     pub const fn new(config: Config) -> Self {
         Self { config }
+    }
+
+    /// What it did up to now.
+    pub fn report(&self) -> GatewayReport {
+        GatewayReport::default()
     }
 
     /// How it works.
