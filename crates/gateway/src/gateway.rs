@@ -1,6 +1,6 @@
 //! The node: what comes at one side leaves at the other.
 
-use crate::{Config, GatewayReport};
+use crate::{Config, FlowReport, GatewayReport};
 use bentpipe_base::{Cx, Input, Node, Port};
 
 /// The side of the hosts that send.
@@ -23,6 +23,16 @@ impl Gateway {
     /// What it did up to now.
     pub fn report(&self) -> GatewayReport {
         GatewayReport::default()
+    }
+
+    /// Connections from number `from` on, at most `most` of them, and the number to go on from.
+    pub const fn flows(&self, _from: u32, _most: usize) -> (Vec<FlowReport>, Option<u32>) {
+        (Vec::new(), None)
+    }
+
+    /// A connection that has ended, the oldest of those not taken yet.
+    pub const fn take_closed(&mut self) -> Option<FlowReport> {
+        None
     }
 
     /// How it works.
