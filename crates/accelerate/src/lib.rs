@@ -1,1 +1,5 @@
 //! Runs a gateway on real interfaces.
+
+pub mod deploy;
+pub mod policy;
+pub mod status;
