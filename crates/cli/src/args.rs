@@ -245,6 +245,10 @@ pub(crate) enum Page {
     Schema,
     /// docs/src/scenario-file.md
     Reference,
+    /// schema/gateway.schema.json
+    GatewaySchema,
+    /// docs/src/gateway-file.md
+    GatewayReference,
 }
 
 const SIM_EXAMPLES: &str = "Examples:

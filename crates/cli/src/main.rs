@@ -74,10 +74,14 @@ fn run(command: &Command) -> Result<(String, bool), Failure> {
         Command::Compare(options) => compare::run(options),
         Command::Link(link) => link::run(link),
         Command::Top(top) => top::run(top),
-        Command::Generate { page: Page::Schema } => Ok(bentpipe_scenario::schema()),
+        Command::Generate { page } => Ok(match page {
+            Page::Schema => bentpipe_scenario::schema(),
+            Page::Reference => bentpipe_scenario::reference(),
+            Page::GatewaySchema => bentpipe_scenario::gateway_file::schema(),
+            Page::GatewayReference => bentpipe_scenario::gateway_file::reference(),
+        }),
         // handled before
         Command::Emulate(_) | Command::Run(_) => Ok(String::new()),
-        Command::Generate { page: Page::Reference } => Ok(bentpipe_scenario::reference()),
     }?;
     Ok((text, true))
 }

@@ -5,8 +5,10 @@
 pub mod capability;
 pub mod clock;
 pub mod diag;
+pub mod lines;
 pub mod namespace;
 pub mod netlink;
+pub mod nft;
 pub mod packet;
 pub mod port;
 pub mod process;

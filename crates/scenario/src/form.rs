@@ -52,6 +52,19 @@ pub(crate) enum Form {
     Axes,
     /// Any of these.
     Either(&'static [Form]),
+    /// Text with a form of its own.
+    Special(&'static Special),
+    /// One, or a list.
+    Many(&'static Form),
+}
+
+/// Text with a form of its own, such as an address.
+pub(crate) struct Special {
+    /// With its article: `an address`.
+    pub(crate) what: &'static str,
+    /// As a regular expression, for the schema.
+    pub(crate) pattern: &'static str,
+    pub(crate) example: &'static str,
 }
 
 /// One key of a table.

@@ -10,6 +10,7 @@ mod amount;
 mod change;
 mod diagnostic;
 mod form;
+pub mod gateway_file;
 mod keys;
 mod lists;
 mod measure;

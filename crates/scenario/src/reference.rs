@@ -12,6 +12,11 @@ const HEAD: &str = include_str!("reference.md");
 
 /// The reference page of scenario files in Markdown, ending in a newline.
 pub fn reference() -> String {
+    page(HEAD, FileKeys::REF)
+}
+
+/// A page: `head`, with the units in the place of `@UNITS@`, then `root` and all tables below it.
+pub(crate) fn page(head: &str, root: &'static TableInfo) -> String {
     let quantities = [quantity::RATE, quantity::TIME, quantity::SIZE, quantity::WINDOW, quantity::BUFFER];
     let rows = quantities.iter().map(|q| {
         let units: Vec<_> = q.listed().map(|u| format!("`{u}`")).collect();
@@ -23,9 +28,9 @@ pub fn reference() -> String {
         format!("| {} | {} | `\"{}\"` |", plain_what(m.what), units.join(" "), m.example)
     });
     let rows = rows.chain(decimal);
-    let mut out = HEAD.replace("@UNITS@", &rows.collect::<Vec<_>>().join("\n"));
+    let mut out = head.replace("@UNITS@", &rows.collect::<Vec<_>>().join("\n"));
     let mut tables = Vec::new();
-    visit(FileKeys::REF, &mut tables);
+    visit(root, &mut tables);
     for info in tables {
         write_table(&mut out, info);
     }
@@ -114,5 +119,7 @@ pub(crate) fn form(form: &Form) -> String {
         Form::Texts => "list of texts".into(),
         Form::Axes => "list of values for each name".into(),
         Form::Either(forms) => forms.iter().map(self::form).collect::<Vec<_>>().join(", or "),
+        Form::Special(special) => special.what.into(),
+        Form::Many(of) => format!("{}, or a list", self::form(of)),
     }
 }

@@ -1,7 +1,9 @@
 //! The table of keys as a JSON schema, for editors that complete and check TOML.
 
 use crate::form::{Form, Key, Keys as _, TableInfo};
+use crate::gateway_file::MAX_ITEMS;
 use crate::keys::FileKeys;
+use core::ops::RangeInclusive;
 use serde_json::{Map, Value, json};
 
 /// Text that stands for a parameter.
@@ -12,18 +14,43 @@ const NUMBER: &str = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)? *";
 
 /// The JSON schema of scenario files, ending in a newline.
 pub fn schema() -> String {
-    let mut definitions = Map::new();
-    let parameter =
-        json!({ "type": "string", "pattern": format!("^{PARAMETER}$"), "description": "A parameter" });
-    definitions.insert("parameter".into(), parameter);
-    let mut root = table(FileKeys::REF, &mut definitions);
+    document(FileKeys::REF, "bentpipe scenario, schema 1", true)
+}
+
+/// Definitions of tables by name, and whether texts may stand for parameters.
+struct Definitions {
+    all: Map<String, Value>,
+    parameters: bool,
+}
+
+impl Definitions {
+    /// What stands for a parameter, where there are any.
+    fn parameter(&self) -> Option<Value> {
+        self.parameters.then(|| json!({ "$ref": "#/$defs/parameter" }))
+    }
+
+    /// A text that is all of `pattern`, or a parameter.
+    fn pattern(&self, pattern: &str) -> String {
+        if self.parameters { format!("^({pattern}|{PARAMETER})$") } else { format!("^({pattern})$") }
+    }
+}
+
+/// The schema of files with `root` at their top, ending in a newline.
+pub(crate) fn document(root: &'static TableInfo, title: &str, parameters: bool) -> String {
+    let mut definitions = Definitions { all: Map::new(), parameters };
+    if parameters {
+        let parameter =
+            json!({ "type": "string", "pattern": format!("^{PARAMETER}$"), "description": "A parameter" });
+        definitions.all.insert("parameter".into(), parameter);
+    }
+    let mut root = table(root, &mut definitions);
     let mut out = Map::new();
     out.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
-    out.insert("title".into(), "bentpipe scenario, schema 1".into());
+    out.insert("title".into(), title.into());
     if let Some(object) = root.as_object_mut() {
         out.append(object);
     }
-    out.insert("$defs".into(), definitions.into());
+    out.insert("$defs".into(), definitions.all.into());
     format!("{:#}\n", Value::Object(out))
 }
 
@@ -32,7 +59,7 @@ pub(crate) fn paragraph(lines: &[&str]) -> String {
     lines.iter().map(|l| l.trim()).collect::<Vec<_>>().join(" ")
 }
 
-fn table(info: &'static TableInfo, definitions: &mut Map<String, Value>) -> Value {
+fn table(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     collect(info, definitions, &mut properties, &mut required);
@@ -49,7 +76,7 @@ fn table(info: &'static TableInfo, definitions: &mut Map<String, Value>) -> Valu
 
 fn collect(
     info: &'static TableInfo,
-    definitions: &mut Map<String, Value>,
+    definitions: &mut Definitions,
     properties: &mut Map<String, Value>,
     required: &mut Vec<Value>,
 ) {
@@ -64,7 +91,7 @@ fn collect(
     }
 }
 
-fn property(key: &Key, definitions: &mut Map<String, Value>) -> Value {
+fn property(key: &Key, definitions: &mut Definitions) -> Value {
     let mut description = paragraph(key.doc);
     if let Some(default) = key.default {
         description = format!("{description} Default: {}.", default.replace('`', ""));
@@ -83,26 +110,27 @@ fn property(key: &Key, definitions: &mut Map<String, Value>) -> Value {
 }
 
 /// All that a form allows, each as a schema.
-fn choices(form: &Form, definitions: &mut Map<String, Value>) -> Vec<Value> {
-    let parameter = json!({ "$ref": "#/$defs/parameter" });
+fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
+    let parameter = definitions.parameter();
+    let or = |one: Value| -> Vec<Value> { [one].into_iter().chain(parameter.clone()).collect() };
     match form {
         Form::Version => vec![json!({ "const": 1 })],
         Form::Text => vec![json!({ "type": "string", "maxLength": 500 })],
         Form::Name => {
-            vec![json!({ "type": "string", "pattern": format!("^([A-Za-z0-9._-]{{1,64}}|{PARAMETER})$") })]
+            vec![json!({ "type": "string", "pattern": definitions.pattern("[A-Za-z0-9._-]{1,64}") })]
         }
-        Form::Whole(least, most) => {
-            vec![json!({ "type": "integer", "minimum": least, "maximum": most }), parameter]
+        Form::Whole(least, most) => or(json!({ "type": "integer", "minimum": least, "maximum": most })),
+        Form::Number => or(json!({ "type": "number" })),
+        Form::Probability => or(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
+        Form::Switch => {
+            [json!({ "type": "boolean" })].into_iter().chain(or(json!({ "enum": ["on", "off"] }))).collect()
         }
-        Form::Number => vec![json!({ "type": "number" }), parameter],
-        Form::Probability => vec![json!({ "type": "number", "minimum": 0, "maximum": 1 }), parameter],
-        Form::Switch => vec![json!({ "type": "boolean" }), json!({ "enum": ["on", "off"] }), parameter],
         Form::Quantity(quantity) => {
             let units: Vec<_> = quantity.units.iter().map(|u| u.name).collect();
-            let pattern = format!("^({NUMBER}({})|{PARAMETER})$", units.join("|"));
+            let pattern = definitions.pattern(&format!("{NUMBER}({})", units.join("|")));
             vec![json!({ "type": "string", "pattern": pattern, "examples": [quantity.example] })]
         }
-        Form::Words(words) => vec![json!({ "enum": words }), parameter],
+        Form::Words(words) => or(json!({ "enum": words })),
         Form::Table(info) => vec![reference(info, definitions)],
         Form::List(info) => vec![json!({ "type": "array", "items": reference(info, definitions) })],
         Form::Parameters => vec![declarations()],
@@ -113,7 +141,7 @@ fn choices(form: &Form, definitions: &mut Map<String, Value>) -> Vec<Value> {
         }
         Form::Measure(measure) => {
             let units: Vec<_> = measure.units.iter().map(|u| u.0).collect();
-            let pattern = format!("^(-?{NUMBER}({})|{PARAMETER})$", units.join("|"));
+            let pattern = definitions.pattern(&format!("-?{NUMBER}({})", units.join("|")));
             vec![json!({ "type": "string", "pattern": pattern, "examples": [measure.example] })]
         }
         Form::Path => vec![json!({ "type": "string", "minLength": 1 })],
@@ -122,12 +150,7 @@ fn choices(form: &Form, definitions: &mut Map<String, Value>) -> Vec<Value> {
             let pair = json!({ "type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2 });
             vec![json!({ "type": "array", "minItems": 1, "items": pair })]
         }
-        Form::Range(of) => {
-            let mut all = choices(of, definitions);
-            let items = json!({ "anyOf": all });
-            all.push(json!({ "type": "array", "minItems": 2, "maxItems": 2, "items": items }));
-            all
-        }
+        Form::Range(of) => one_or_list(of, 2..=2, definitions),
         Form::Millis => {
             vec![json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } })]
         }
@@ -136,6 +159,11 @@ fn choices(form: &Form, definitions: &mut Map<String, Value>) -> Vec<Value> {
             let values = json!({ "type": "array", "minItems": 1, "items": { "type": ["string", "number", "boolean"] } });
             vec![json!({ "type": "object", "additionalProperties": values })]
         }
+        Form::Special(special) => {
+            let pattern = definitions.pattern(special.pattern);
+            vec![json!({ "type": "string", "pattern": pattern, "examples": [special.example] })]
+        }
+        Form::Many(of) => one_or_list(of, 1..=MAX_ITEMS, definitions),
         Form::Either(forms) => {
             let mut all: Vec<Value> = Vec::new();
             for choice in forms.iter().flat_map(|f| choices(f, definitions)) {
@@ -146,6 +174,14 @@ fn choices(form: &Form, definitions: &mut Map<String, Value>) -> Vec<Value> {
             all
         }
     }
+}
+
+/// A value, or a list of so many.
+fn one_or_list(of: &Form, count: RangeInclusive<usize>, definitions: &mut Definitions) -> Vec<Value> {
+    let mut all = choices(of, definitions);
+    let items = json!({ "anyOf": all });
+    all.push(json!({ "type": "array", "minItems": count.start(), "maxItems": count.end(), "items": items }));
+    all
 }
 
 fn declarations() -> Value {
@@ -160,12 +196,12 @@ fn declarations() -> Value {
 }
 
 /// A reference to a table's definition, which is added when it is not there yet.
-fn reference(info: &'static TableInfo, definitions: &mut Map<String, Value>) -> Value {
+fn reference(info: &'static TableInfo, definitions: &mut Definitions) -> Value {
     let name = plain_title(info);
-    if !definitions.contains_key(&name) {
-        definitions.insert(name.clone(), Value::Null);
+    if !definitions.all.contains_key(&name) {
+        definitions.all.insert(name.clone(), Value::Null);
         let definition = table(info, definitions);
-        definitions.insert(name.clone(), definition);
+        definitions.all.insert(name.clone(), definition);
     }
     json!({ "$ref": format!("#/$defs/{name}") })
 }

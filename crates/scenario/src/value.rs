@@ -125,7 +125,10 @@ fn syntax(text: &str, error: &toml::de::Error) -> Fault {
 }
 
 fn word_is_list(word: &str) -> bool {
-    matches!(word, "hosts" | "routers" | "links" | "flows" | "timeline" | "instruments" | "captures")
+    matches!(
+        word,
+        "hosts" | "routers" | "links" | "flows" | "timeline" | "instruments" | "captures" | "rules"
+    )
 }
 
 fn table(source: &DeTable<'_>) -> Result<Table> {
@@ -158,7 +161,7 @@ fn value(source: &DeValue<'_>, range: core::ops::Range<usize>) -> Result<Value> 
         DeValue::Datetime(_) => {
             return Err(Fault::new(
                 span,
-                "nothing in a scenario is a date",
+                "nothing here is a date",
                 "write a time with a unit, such as \"500 s\"",
             ));
         }

@@ -387,7 +387,7 @@ fn a_date() {
         &edit(DUMBBELL, "\"100 s\"", "1979-05-27"),
         &[],
         r#"
-error: nothing in a scenario is a date
+error: nothing here is a date
  --> test.toml:3:12
   |
 3 | duration = 1979-05-27

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::registry::{Entry, Registry, UplinkEntry};
 use bentpipe_os::namespace;
 use bentpipe_os::netlink::{Netlink, RouteEntry};
+use bentpipe_os::nft;
 use core::net::IpAddr;
 use dns::Forwarder;
 use std::fs;
@@ -51,7 +52,7 @@ impl Uplink {
                 "warning: the firewall chain `{chain}` drops what it does not know; let bentup* pass: iptables -I FORWARD -i bentup+ -j ACCEPT; iptables -I FORWARD -o bentup+ -j ACCEPT"
             )
         };
-        rules::closed_chains().into_iter().map(warn).collect()
+        nft::closed_chains().into_iter().map(warn).collect()
     }
 
     /// Changes it. `addresses` are those of the far end.

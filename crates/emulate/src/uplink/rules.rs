@@ -2,31 +2,26 @@
 
 use crate::error::Error;
 use crate::registry::UplinkEntry;
+use bentpipe_os::nft;
 use core::fmt::Write as _;
-use std::io::{self, Write as _};
-use std::process::{Command, Stdio};
 
 /// Makes sure that there is an `nft`.
 pub(super) fn check() -> Result<(), Error> {
-    match Command::new("nft").arg("--version").stdin(Stdio::null()).output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Uplink(
-            "the program nft is missing\nhelp: sudo apt-get install nftables, or the package of that name"
-                .to_owned(),
-        )),
-        Ok(output) => Err(Error::Uplink(format!("nft: {}", text(&output.stderr)))),
+    match nft::version() {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err(Error::Uplink(format!("the program nft is missing\nhelp: {}", nft::MISSING))),
         Err(error) => Err(Error::Uplink(format!("nft: {error}"))),
     }
 }
 
 /// Adds the table.
 pub(super) fn add(entry: &UplinkEntry) -> Result<(), Error> {
-    nft(&script(entry)).map_err(|error| Error::Uplink(format!("nft refuses the rules: {error}")))
+    nft::run(&script(entry)).map_err(|error| Error::Uplink(format!("nft refuses the rules: {error}")))
 }
 
 /// Removes the table; true when it was there.
 pub(super) fn remove(entry: &UplinkEntry) -> bool {
-    nft(&format!("delete table inet {}\n", entry.table)).is_ok()
+    nft::run(&format!("delete table inet {}\n", entry.table)).is_ok()
 }
 
 /// The rules. Sessions within this one have addresses of their own: those of twenty depths.
@@ -55,61 +50,9 @@ add rule inet {table} pass iifname \"{interface}\" accept
     out
 }
 
-/// Chains that may drop what this machine forwards, whatever our table says: nftables asks all of them.
-pub(super) fn closed_chains() -> Vec<String> {
-    let listed =
-        Command::new("nft").args(["list", "chains"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    listed.map_or_else(|_| Vec::new(), |output| dropping(&String::from_utf8_lossy(&output.stdout)))
-}
-
-/// Of what `nft list chains` says: those on the way of forwarded packets whose policy is to drop.
-fn dropping(listing: &str) -> Vec<String> {
-    let (mut table, mut chain) = ("", "");
-    let mut all = Vec::new();
-    for line in listing.lines().map(str::trim) {
-        if let Some(rest) = line.strip_prefix("table ") {
-            table = rest.trim_end_matches(" {");
-        } else if let Some(rest) = line.strip_prefix("chain ") {
-            chain = rest.trim_end_matches(" {");
-        } else if line.contains("hook forward") && line.contains("policy drop") {
-            all.push(format!("{table} {chain}"));
-        }
-    }
-    all
-}
-
-/// Has nft read a script.
-fn nft(script: &str) -> Result<(), String> {
-    let mut child = Command::new("nft")
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| e.to_string())?;
-    if let Some(mut input) = child.stdin.take() {
-        // If it reads nothing its exit status says so.
-        let _ = input.write_all(script.as_bytes());
-    }
-    let output = child.wait_with_output().map_err(|e| e.to_string())?;
-    if output.status.success() { Ok(()) } else { Err(text(&output.stderr)) }
-}
-
-/// The first line of what a program says.
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_firewall_that_forwards_nothing_is_named() {
-        let listing = "table ip filter {\n\tchain INPUT {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy drop;\n\t}\n}\n";
-        assert_eq!(dropping(listing), ["ip filter FORWARD"]);
-        assert_eq!(dropping(&listing.replace("drop", "accept")), Vec::<String>::new());
-    }
 
     #[test]
     fn the_machine_becomes_no_router_for_others() {

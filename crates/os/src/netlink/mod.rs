@@ -2,9 +2,11 @@
 
 mod link;
 mod route;
+mod rule;
 
 pub use link::{Counters, Mac, VethPair};
 pub use route::{Metrics, Route, RouteEntry};
+pub use rule::MarkRule;
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,

@@ -1,0 +1,181 @@
+//! The data path as deployment and status see it, and the barest of them.
+
+use crate::policy::Policy;
+use crate::status::{Figures, FlowFigures, FlowPage};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_os::port::MAX_SUPER;
+use bentpipe_os::{Clock, PacketPort, wait};
+use bentpipe_scenario::gateway_file::GatewayFile;
+use bentpipe_wire::offload::Super;
+use std::io::{self, IoSlice, PipeReader, PipeWriter};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{Builder, JoinHandle};
+
+/// What a data path is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Orders {
+    /// The file.
+    pub file: Arc<GatewayFile>,
+    /// Its rules.
+    pub policy: Arc<Policy>,
+    /// False: nothing is accelerated, whatever the rules say.
+    pub accelerate: bool,
+}
+
+impl Orders {
+    /// As the file says.
+    pub fn new(file: GatewayFile) -> Self {
+        let policy = Arc::new(Policy::new(&file));
+        Self { file: Arc::new(file), policy, accelerate: true }
+    }
+}
+
+/// A data path that runs in threads of its own. Nothing here may wait for long.
+pub trait Engine: core::fmt::Debug {
+    /// Readable, or at its end, when the data path has ended by itself.
+    fn ended(&self) -> BorrowedFd<'_>;
+
+    /// What it counts.
+    fn figures(&mut self) -> Figures;
+
+    /// Its connections in the order of its table: at most `most` after the first `skip`.
+    fn flows(&mut self, skip: usize, most: usize) -> FlowPage;
+
+    /// Connections that have ended since the last call.
+    fn take_closed(&mut self) -> Vec<FlowFigures>;
+
+    /// Tells it something else, without losing a connection.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    fn tell(&mut self, orders: &Orders) -> Result<(), String>;
+
+    /// Ends it as planned: what is held is passed on, then the ports are closed.
+    ///
+    /// # Errors
+    /// Why it ended, if it was not for this.
+    fn stop(self: Box<Self>) -> Result<(), String>;
+}
+
+/// Starts a data path between two ports, LAN and satellite.
+pub type Start = fn([Box<dyn PacketPort>; 2], &Orders) -> Result<Box<dyn Engine>, String>;
+
+/// Opens the ports of an inline gateway, LAN first.
+pub type Inline = fn(&GatewayFile) -> Result<[Box<dyn PacketPort>; 2], String>;
+
+/// Super-packets carried from one port before the other has its turn.
+const BATCH: usize = 64;
+
+/// Carries packets from one port to the other as they are and knows nothing of connections: what the rest of a data path is measured against.
+#[derive(Debug)]
+pub struct Bare {
+    counts: Arc<Counts>,
+    /// At its end when the thread is.
+    ended: PipeReader,
+    /// Closed to end the thread.
+    stop: Option<PipeWriter>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    packets: [AtomicU64; 2],
+    bytes: [AtomicU64; 2],
+    drops: [AtomicU64; 4],
+}
+
+impl Bare {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When there can be no thread.
+    pub fn start(ports: [Box<dyn PacketPort>; 2], _: &Orders) -> Result<Box<dyn Engine>, String> {
+        let (counts, open) = (Arc::new(Counts::default()), || io::pipe().map_err(|e| e.to_string()));
+        let ((ended, end), (stopped, stop)) = (open()?, open()?);
+        let shared = Arc::clone(&counts);
+        let carry = move || {
+            let _end = end;
+            carry(ports, &stopped, &shared)
+        };
+        let thread = Builder::new().name("bare".to_owned()).spawn(carry).map_err(|e| e.to_string())?;
+        Ok(Box::new(Self { counts, ended, stop: Some(stop), thread: Some(thread) }))
+    }
+}
+
+fn carry(mut ports: [Box<dyn PacketPort>; 2], stopped: &PipeReader, counts: &Counts) -> io::Result<()> {
+    const SECOND: u64 = 1_000_000_000;
+    let clock = Clock::start();
+    let mut buffer = vec![0; MAX_SUPER];
+    loop {
+        let fds = [ports[0].fd(), ports[1].fd(), stopped.as_fd()];
+        let ready = wait::wait(&fds, Some(Instant(clock.now().0 + SECOND)), &clock, Duration::ZERO)?;
+        for from in (0..2).filter(|i| ready.has(*i)) {
+            for _ in 0..BATCH {
+                let Some(got) = ports[from].receive(&mut buffer)? else { break };
+                let packet = &buffer[..got.len];
+                // what cannot be read is one packet, and goes its way
+                let pieces = Super::parse(packet, &got.vnet).map_or(1, |s| s.pieces());
+                counts.packets[from].fetch_add(pieces as u64, Ordering::Relaxed);
+                counts.bytes[from].fetch_add(got.len as u64, Ordering::Relaxed);
+                // the port counts what the kernel does not take
+                let _ = ports[1 - from].send(&got.vnet, &[IoSlice::new(packet)]);
+            }
+        }
+        for (i, port) in ports.iter_mut().enumerate() {
+            let drops = port.drops()?;
+            counts.drops[2 * i].store(drops.receive, Ordering::Relaxed);
+            counts.drops[2 * i + 1].store(drops.send, Ordering::Relaxed);
+        }
+        if ready.has(2) {
+            return Ok(());
+        }
+    }
+}
+
+impl Engine for Bare {
+    fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    fn figures(&mut self) -> Figures {
+        let both = |pair: &[AtomicU64; 2]| [pair[0].load(Ordering::Relaxed), pair[1].load(Ordering::Relaxed)];
+        let names = ["lan_receive", "lan_send", "satellite_receive", "satellite_send"];
+        let drops = self.counts.drops.iter().map(|n| n.load(Ordering::Relaxed));
+        Figures {
+            packets: both(&self.counts.packets),
+            bytes: both(&self.counts.bytes),
+            port_drops: names.into_iter().map(str::to_owned).zip(drops).collect(),
+            ..Figures::default()
+        }
+    }
+
+    fn flows(&mut self, _: usize, _: usize) -> FlowPage {
+        FlowPage::default()
+    }
+
+    fn take_closed(&mut self) -> Vec<FlowFigures> {
+        Vec::new()
+    }
+
+    fn tell(&mut self, _: &Orders) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), String> {
+        self.stop = None;
+        match self.thread.take().map(JoinHandle::join) {
+            None | Some(Ok(Ok(()))) => Ok(()),
+            Some(Ok(Err(error))) => Err(error.to_string()),
+            Some(Err(_)) => Err("its thread has panicked".to_owned()),
+        }
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        self.stop = None;
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}

@@ -1,0 +1,108 @@
+//! What can keep a gateway from starting or from going on, in words that say what to do about it.
+
+use super::check::Finding;
+use bentpipe_os::netlink;
+use std::io;
+use std::path::PathBuf;
+
+/// A fault of a gateway.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something is missing; nothing was changed.
+    #[error("{}", listed(.0))]
+    Missing(Vec<Finding>),
+    /// It runs already.
+    #[error(
+        "error: gateway `{name}` is running (process {pid})\nhelp: bentpipe gateway status, or stop that one first"
+    )]
+    Runs {
+        /// Its name.
+        name: String,
+        /// Its process.
+        pid: i32,
+    },
+    /// A gateway of this name was killed.
+    #[error("error: gateway `{0}` was killed and has left rules behind\nhelp: sudo bentpipe gateway undo")]
+    Leftovers(String),
+    /// What was left behind lies in another network namespace.
+    #[error("error: gateway `{0}` was started in another network namespace\nhelp: undo it there")]
+    Elsewhere(String),
+    /// There is no gateway to speak to.
+    #[error("error: no gateway is running\nhelp: sudo bentpipe gateway run FILE")]
+    NoneRuns,
+    /// More than one, and none was named.
+    #[error("error: {} gateways are there: name one with --name\nhelp: {}", .0.len(), .0.join(", "))]
+    Several(Vec<String>),
+    /// None of this name.
+    #[error("error: there is no gateway `{0}`")]
+    Unknown(String),
+    /// The folder of session files.
+    #[error("error: {}: {source}", .path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A step of the plan.
+    #[error("error: {step}: {reason}")]
+    Step {
+        /// As a command.
+        step: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// A port cannot be opened.
+    #[error("error: {0}")]
+    Port(#[from] bentpipe_os::PortError),
+    /// Netlink.
+    #[error("error: {0}")]
+    Netlink(#[from] netlink::Error),
+    /// The control socket.
+    #[error("error: {0}")]
+    Server(#[from] bentpipe_os::lines::ServerError),
+    /// The data path.
+    #[error("error: the data path: {0}")]
+    Engine(String),
+    /// Everything else that the system refuses.
+    #[error("error: {what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+fn listed(findings: &[Finding]) -> String {
+    let mut lines = Vec::new();
+    for finding in findings {
+        lines.push(format!("error: {}: {}", finding.name, finding.found));
+        lines.extend(finding.mends.iter().map(|mend| format!("help: {mend}")));
+    }
+    lines.join("\n")
+}
+
+impl Error {
+    pub(super) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System { what: what.into(), source: source.into() }
+    }
+
+    pub(super) fn file(path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Self {
+        Self::File { path: path.into(), source: source.into() }
+    }
+
+    /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
+    pub const fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing(_)
+                | Self::Runs { .. }
+                | Self::Leftovers(_)
+                | Self::Elsewhere(_)
+                | Self::NoneRuns
+                | Self::Several(_)
+                | Self::Unknown(_)
+        )
+    }
+}

@@ -1,0 +1,23 @@
+//! A gateway on this machine: what is set up, how it is taken back, and what is missing before anything is changed.
+//!
+//! The way of a gateway: [`check`] (findings, and a rehearsal in a network namespace of its own) -> [`run`]: lock, session file, [`plan`] carried out, capabilities given up,
+//! the data path behind [`Engine`], until a signal -> everything taken back. [`undo`] takes back what a killed one has left.
+
+mod check;
+mod engine;
+mod error;
+mod plan;
+mod privileges;
+mod run;
+mod session;
+mod setup;
+mod signals;
+mod undo;
+
+pub use check::{Check, Finding, Standing, check};
+pub use engine::{Bare, Engine, Inline, Orders, Start};
+pub use error::Error;
+pub use plan::{Plan, Step};
+pub use run::{Event, Level, Running, run};
+pub use session::{RUN_FOLDER, Session, Sessions};
+pub use undo::undo;

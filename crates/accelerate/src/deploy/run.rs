@@ -1,0 +1,392 @@
+//! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests and the passing of time; at the end all is taken back.
+
+use super::check::check;
+use super::engine::{Engine, Inline, Orders, Start};
+use super::error::Error;
+use super::plan::Plan;
+use super::privileges;
+use super::session::{Locked, Session, Sessions};
+use super::setup::{self, Debts};
+use super::signals::{Signals, Wish};
+use crate::status::{Figures, Groups, Http, PAGE, Records, Reply, Request, Status, Verdict, metrics};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_os::clock::realtime;
+use bentpipe_os::lines::{Asked, Server};
+use bentpipe_os::{Clock, PacketPort, namespace, wait};
+use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+use std::path::{Path, PathBuf};
+
+/// Between two looks at what has ended.
+const TICK: Duration = Duration::from_secs(1);
+/// When a client is slow.
+const SOON: Duration = Duration::from_millis(20);
+
+/// How much something matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// As it should be.
+    Info,
+    /// Somebody should look.
+    Warning,
+}
+
+/// Something for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// How much it matters.
+    pub level: Level,
+    /// What kind, one word.
+    pub name: &'static str,
+    /// What.
+    pub text: String,
+}
+
+/// A gateway to be run.
+pub struct Running<'a> {
+    /// Its file, as it is named in messages.
+    pub path: &'a str,
+    /// Reads the file, now and for a reload; an error is the whole picture.
+    pub read: &'a dyn Fn() -> Result<GatewayFile, String>,
+    /// Where session files are.
+    pub sessions: Sessions,
+    /// The data path.
+    pub start: Start,
+    /// Its ports inline; `None` when it cannot do frames.
+    pub inline: Option<Inline>,
+    /// Where the log goes.
+    pub log: &'a mut dyn FnMut(Event),
+}
+
+impl core::fmt::Debug for Running<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Running").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Running<'_> {
+    fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
+        (self.log)(Event { level, name, text: text.into() });
+    }
+}
+
+/// Runs `file` until somebody ends it.
+///
+/// # Errors
+/// What is missing, before anything is changed; or what went wrong, after everything was taken back.
+pub fn run(mut running: Running<'_>, file: GatewayFile) -> Result<(), Error> {
+    let name = file.deploy.name.clone();
+    running.sessions.make()?;
+    let Some(lock) = running.sessions.lock(&name)? else {
+        let pid = running.sessions.choose(Some(&name)).map_or(0, |s| s.pid);
+        return Err(Error::Runs { name, pid });
+    };
+    let outcome = prepare(&mut running, &file);
+    let prepared = match outcome {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            running.sessions.unlock(&name, lock);
+            return Err(error);
+        }
+    };
+    let session = prepared.session.clone();
+    let mut ended = serve(&mut running, file, prepared);
+    finish(&mut running, &session, lock);
+    if let Ok(text) = &mut ended {
+        running.say(Level::Info, "ended", core::mem::take(text));
+    }
+    ended.map(drop)
+}
+
+struct Prepared {
+    session: Session,
+    plan: Plan,
+    signals: Signals,
+}
+
+/// Everything that can be found out before something is changed, and the session file.
+fn prepare(running: &mut Running<'_>, file: &GatewayFile) -> Result<Prepared, Error> {
+    let here = namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?;
+    let name = &file.deploy.name;
+    if let Some(dead) = running.sessions.all().into_iter().find(|s| s.name == *name)
+        && !dead.is_of_an_earlier_start()
+    {
+        if dead.network != here {
+            return Err(Error::Elsewhere(name.clone()));
+        }
+        for line in dead.debts().pay() {
+            running.say(Level::Info, "leftover", line);
+        }
+        running.sessions.forget(name);
+    }
+    let found = check(file, &running.sessions, running.inline.is_some());
+    found.refuse()?;
+    for finding in found.findings.iter().filter(|f| f.standing == super::Standing::Lack) {
+        running.say(Level::Warning, "lack", format!("{}: {}", finding.name, finding.found));
+    }
+    let signals = Signals::listen().map_err(|e| Error::system("signals", e))?;
+    let socket = file.status.socket.as_ref().map_or_else(|| running.sessions.socket(name), PathBuf::from);
+    let session = Session::new(name, running.path, socket, here, &Debts::of(&found.plan));
+    running.sessions.write(&session)?;
+    Ok(Prepared { session, plan: found.plan, signals })
+}
+
+/// From the first change to the last packet; says why it ended.
+fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Result<String, Error> {
+    let Prepared { session, plan, signals } = prepared;
+    let mut desk = Desk::open(&file, &session)?;
+    let mut opened = setup::apply(&plan)?;
+    if file.deploy.kind == Kind::Inline
+        && let Some(open) = running.inline
+    {
+        opened = open(&file).map_err(Error::Engine)?.into();
+    }
+    let ports: [Box<dyn PacketPort>; 2] =
+        opened.try_into().map_err(|_| Error::Engine("it needs two ports".to_owned()))?;
+    privileges::give_up().map_err(|e| Error::system("capabilities cannot be given up", e))?;
+    let orders = Orders::new(file);
+    let engine = (running.start)(ports, &orders).map_err(Error::Engine)?;
+    running.say(Level::Info, "started", format!("gateway {} of {}", session.name, running.path));
+    let mut gateway = Gateway {
+        orders,
+        engine,
+        groups: Groups::default(),
+        verdict: Verdict::TooFew,
+        bypass: None,
+        rates: Rates::default(),
+        clock: Clock::start(),
+    };
+    let why = gateway.attend(running, &mut desk, signals);
+    // from now on packets take the way around us; what is held here still goes out
+    Debts { table: session.debts().table, ..Debts::default() }.pay();
+    gateway.look(running, &mut desk);
+    let stopped = gateway.engine.stop().map_err(Error::Engine);
+    stopped.and(why)
+}
+
+fn finish(running: &mut Running<'_>, session: &Session, lock: Locked) {
+    for line in session.debts().pay() {
+        running.say(Level::Info, "undone", line);
+    }
+    running.sessions.remove(session, lock);
+}
+
+/// Where others ask.
+struct Desk {
+    server: Server,
+    http: Option<Http>,
+    records: Option<Records>,
+}
+
+impl Desk {
+    fn open(file: &GatewayFile, session: &Session) -> Result<Self, Error> {
+        let http = file.status.prometheus.map(Http::bind).transpose();
+        let http = http.map_err(|e| Error::system("the address for metrics", e))?;
+        Ok(Self { server: Server::bind(&session.socket)?, http, records: records(file)? })
+    }
+}
+
+fn records(file: &GatewayFile) -> Result<Option<Records>, Error> {
+    let Some((path, format)) = &file.status.records else { return Ok(None) };
+    Records::open(Path::new(path), *format).map(Some).map_err(|e| Error::file(path, e))
+}
+
+/// Throughput since a look some time ago.
+#[derive(Default)]
+struct Rates {
+    at: Instant,
+    bytes: [u64; 2],
+    bps: [f64; 2],
+}
+
+struct Gateway {
+    orders: Orders,
+    engine: Box<dyn Engine>,
+    groups: Groups,
+    verdict: Verdict,
+    /// Why nothing is accelerated.
+    bypass: Option<String>,
+    rates: Rates,
+    clock: Clock,
+}
+
+impl Gateway {
+    /// Until a signal, or the data path's end; says which.
+    fn attend(
+        &mut self,
+        running: &mut Running<'_>,
+        desk: &mut Desk,
+        mut signals: Signals,
+    ) -> Result<String, Error> {
+        let mut tick = self.clock.now() + TICK;
+        loop {
+            let behind = desk.server.is_behind() || desk.http.as_ref().is_some_and(Http::is_behind);
+            let until = if behind { tick.min(self.clock.now() + SOON) } else { tick };
+            let mut fds = vec![self.engine.ended(), signals.fd()];
+            fds.extend(desk.server.fds());
+            fds.extend(desk.http.iter().flat_map(Http::fds));
+            let ready = wait::wait(&fds, Some(until), &self.clock, Duration::ZERO)
+                .map_err(|e| Error::system("waiting", e))?;
+            if ready.has(0) {
+                return Err(Error::Engine("it has ended by itself".to_owned()));
+            }
+            for wish in signals.take() {
+                match wish {
+                    Wish::Stop => return Ok("stopped by a signal".to_owned()),
+                    Wish::Reload => match self.reload(running, desk) {
+                        Ok(text) => running.say(Level::Info, "reloaded", text),
+                        Err(text) => running.say(Level::Warning, "not reloaded", text),
+                    },
+                }
+            }
+            self.answer(running, desk);
+            if self.clock.now() >= tick {
+                self.look(running, desk);
+                tick = self.clock.now() + TICK;
+            }
+        }
+    }
+
+    fn answer(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+        let Desk { server, http, records } = desk;
+        let mut reload = Vec::new();
+        server.serve(&mut |asked| {
+            let reply = match asked {
+                Asked::Line(line) => match serde_json::from_slice::<Request>(line) {
+                    Ok(Request::Status) => Reply::Status(Box::new(self.status(running, records.as_ref()))),
+                    Ok(Request::Flows { skip, most }) => {
+                        Reply::Flows(self.engine.flows(skip, most.min(PAGE)))
+                    }
+                    Ok(Request::Reload) => match self.exchange(running, records) {
+                        Ok(message) => {
+                            reload.push(message.clone());
+                            Reply::Done { message }
+                        }
+                        Err(message) => Reply::Refused { message },
+                    },
+                    Err(error) => Reply::Refused { message: format!("this is no request: {error}") },
+                },
+                Asked::TooLong(most) => {
+                    Reply::Refused { message: format!("a request is at most {most} bytes long") }
+                }
+            };
+            serde_json::to_vec(&reply).unwrap_or_default()
+        });
+        for text in reload {
+            running.say(Level::Info, "reloaded", text);
+        }
+        if let Some(http) = http {
+            http.serve(&mut || metrics(&self.status(running, records.as_ref())));
+        }
+    }
+
+    fn reload(&mut self, running: &Running<'_>, desk: &mut Desk) -> Result<String, String> {
+        self.exchange(running, &mut desk.records)
+    }
+
+    /// Takes the file as it is now, in the place of the old one; says so, or why not.
+    fn exchange(&mut self, running: &Running<'_>, records: &mut Option<Records>) -> Result<String, String> {
+        if let Some(records) = records {
+            records.reopen();
+        }
+        let file = (running.read)()?;
+        let old = &self.orders.file;
+        if file.deploy != old.deploy {
+            return Err("error: [deploy] cannot change while the gateway runs\nhelp: restart it".to_owned());
+        }
+        if (&file.status.socket, file.status.prometheus) != (&old.status.socket, old.status.prometheus) {
+            return Err(
+                "error: `socket` and `prometheus` cannot change while the gateway runs\nhelp: restart it"
+                    .to_owned(),
+            );
+        }
+        if file == **old && self.bypass.is_none() {
+            return Ok(format!("{} is as it was", running.path));
+        }
+        let new = if file.status.records == old.status.records {
+            None
+        } else {
+            Some(self::records(&file).map_err(|e| e.to_string())?)
+        };
+        let orders = Orders::new(file);
+        self.engine.tell(&orders)?;
+        if let Some(new) = new {
+            *records = new;
+        }
+        // what was compared was accelerated in another way
+        self.groups = Groups::default();
+        (self.orders, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
+        Ok(format!("{} is in force", running.path))
+    }
+
+    /// Once in a while: records, the comparison, and what follows from it.
+    fn look(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+        let closed = self.engine.take_closed();
+        for flow in &closed {
+            self.groups.add(flow);
+        }
+        if let Some(records) = &mut desk.records {
+            let lost = records.lost();
+            records.add(&closed, realtime() / 1_000_000_000);
+            if lost == 0 && records.lost() > 0 {
+                running.say(Level::Warning, "records", "flow records cannot be written; they are counted");
+            }
+        }
+        self.rates.look(&self.engine.figures(), self.clock.now());
+        if self.orders.file.sample > 0.0 && self.bypass.is_none() {
+            self.judge(running);
+        }
+    }
+
+    fn judge(&mut self, running: &mut Running<'_>) {
+        let comparison = self.groups.compare();
+        if comparison.verdict == self.verdict {
+            return;
+        }
+        self.verdict = comparison.verdict;
+        let slower = comparison.verdict == Verdict::Slower;
+        let level = if slower { Level::Warning } else { Level::Info };
+        running.say(level, "gain", comparison.sentence.clone());
+        if slower && self.orders.file.bypass_when_slower {
+            self.orders.accelerate = false;
+            match self.engine.tell(&self.orders) {
+                Ok(()) => {
+                    running.say(
+                        Level::Warning,
+                        "bypass",
+                        "nothing is accelerated any more: bypass_when_slower",
+                    );
+                    self.bypass = Some(comparison.sentence);
+                }
+                Err(error) => running.say(Level::Warning, "bypass", error),
+            }
+        }
+    }
+
+    fn status(&mut self, running: &Running<'_>, records: Option<&Records>) -> Status {
+        let file = &self.orders.file;
+        let figures = self.engine.figures();
+        Status {
+            name: file.deploy.name.clone(),
+            file: running.path.to_owned(),
+            kind: if file.deploy.kind == Kind::Routed { "routed" } else { "inline" }.to_owned(),
+            uptime_s: self.clock.now().as_secs_f64(),
+            rate_bps: file.hop.rate.map(bentpipe_base::Rate::bps),
+            bypass: self.bypass.clone(),
+            throughput_bps: self.rates.bps,
+            figures,
+            sample: (file.sample > 0.0).then(|| self.groups.compare()),
+            records_lost: records.map_or(0, Records::lost),
+        }
+    }
+}
+
+impl Rates {
+    fn look(&mut self, figures: &Figures, now: Instant) {
+        let seconds = now.since(self.at).as_secs_f64();
+        if seconds > 0.0 {
+            let bps = |i: usize| figures.bytes[i].saturating_sub(self.bytes[i]) as f64 * 8.0 / seconds;
+            self.bps = [bps(0), bps(1)];
+        }
+        (self.at, self.bytes) = (now, figures.bytes);
+    }
+}

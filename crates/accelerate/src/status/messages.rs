@@ -1,0 +1,160 @@
+//! What is said over the control socket: lines of JSON, and the figures in them.
+
+use super::comparison::Comparison;
+use serde::{Deserialize, Serialize};
+
+/// Most connections in an answer.
+pub const PAGE: usize = 1000;
+
+/// A line to the gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// How it is.
+    Status,
+    /// Its connections, in the order of its table.
+    Flows {
+        /// How many to pass over.
+        #[serde(default)]
+        skip: usize,
+        /// At most so many; never more than [`PAGE`].
+        #[serde(default = "page")]
+        most: usize,
+    },
+    /// Read the file again.
+    Reload,
+}
+
+const fn page() -> usize {
+    PAGE
+}
+
+/// A line from the gateway.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum Reply {
+    /// How it is.
+    Status(Box<Status>),
+    /// Its connections.
+    Flows(FlowPage),
+    /// It is done.
+    Done {
+        /// What.
+        message: String,
+    },
+    /// It is not.
+    Refused {
+        /// Why. Of a file that is not right: the whole picture.
+        message: String,
+    },
+}
+
+/// How a gateway is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// `routed` or `inline`.
+    pub kind: String,
+    /// Seconds since it began.
+    pub uptime_s: f64,
+    /// Rate of the hop in bit/s, where it is configured.
+    pub rate_bps: Option<u64>,
+    /// Why nothing is accelerated, when that is so.
+    pub bypass: Option<String>,
+    /// What came in lately from the LAN and from the satellite, bit/s.
+    pub throughput_bps: [f64; 2],
+    /// What the data path counts.
+    pub figures: Figures,
+    /// Accelerated connections beside those left alone.
+    pub sample: Option<Comparison>,
+    /// Flow records that could not be written.
+    pub records_lost: u64,
+}
+
+/// What a data path counts. Pairs are for LAN and satellite: where packets came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Connections that are accelerated now.
+    pub accelerated: u64,
+    /// Connections that pass now.
+    pub passing: u64,
+    /// Of all these the ones that are being opened.
+    pub opening: u64,
+    /// Those that pass, by reason.
+    pub passing_why: Vec<(String, u64)>,
+    /// Connections since it began.
+    pub connections: u64,
+    /// Wire packets that came in.
+    pub packets: [u64; 2],
+    /// Their bytes, IP headers included.
+    pub bytes: [u64; 2],
+    /// Bytes held now.
+    pub held_bytes: u64,
+    /// The most that were held.
+    pub held_peak_bytes: u64,
+    /// Packets found lost on the hop.
+    pub lost: u64,
+    /// Packets sent again.
+    pub repaired: u64,
+    /// Further copies sent ahead of any loss.
+    pub copied: u64,
+    /// Packets that came in and did not go out, by cause.
+    pub not_forwarded: Vec<(String, u64)>,
+    /// Packets that the ports lost, by place.
+    pub port_drops: Vec<(String, u64)>,
+}
+
+/// Some of the connections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowPage {
+    /// How many there are in all.
+    pub all: u64,
+    /// These.
+    pub flows: Vec<FlowFigures>,
+}
+
+/// A connection. Pairs are for LAN and satellite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowFigures {
+    /// Address and port of the host at the LAN.
+    pub lan: String,
+    /// Address and port of the host behind the satellite.
+    pub satellite: String,
+    /// `lan` or `satellite`: who opened it; null when nobody saw.
+    pub opened_from: Option<String>,
+    /// The subscriber's prefix.
+    pub subscriber: Option<String>,
+    /// How far it is: `opening`, `established`, `closing`, `closed`.
+    pub state: String,
+    /// Why it is not accelerated; null when it is. `sampled` is the group that is left alone.
+    pub why_passing: Option<String>,
+    /// How it ended; null while it lives.
+    pub end: Option<String>,
+    /// Seconds since its first packet.
+    pub age_s: f64,
+    /// Payload from each side.
+    pub bytes: [u64; 2],
+    /// Payload that the host behind the satellite has acknowledged.
+    pub acked_bytes: u64,
+    /// Payload per time towards the satellite, while there was some.
+    pub goodput_bps: Option<u64>,
+    /// Round-trip time of the hop.
+    pub rtt_ms: Option<f64>,
+    /// Window that the receiver advertised last.
+    pub window_bytes: u64,
+    /// Window that the sender was shown last.
+    pub shown_bytes: u64,
+    /// Bytes held for it.
+    pub held_bytes: u64,
+    /// Packets found lost on the hop.
+    pub lost: u64,
+    /// Packets sent again.
+    pub repaired: u64,
+    /// Further copies.
+    pub copied: u64,
+    /// Acknowledgments that the sender did not get to see.
+    pub withheld: u64,
+}

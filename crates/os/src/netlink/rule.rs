@@ -1,0 +1,156 @@
+//! Routing rules and further routing tables: packets with a firewall mark take another way.
+//!
+//! A route over an interface goes with the interface. A rule whose table is empty is passed over (ip-rule(8)), so packets then take the way they took before.
+
+use super::{Error, Netlink};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+/// Packets with this mark look for their way in this table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkRule {
+    /// IPv6, not IPv4.
+    pub v6: bool,
+    /// Smaller ones are asked first; 0 is the machine's own addresses, 32766 the main table.
+    pub priority: u32,
+    /// The mark, all of its bits.
+    pub mark: u32,
+    /// Number of the table.
+    pub table: u32,
+}
+
+impl Netlink {
+    /// Adds a rule.
+    ///
+    /// # Errors
+    /// When it is there already ([`Error::is_taken`]) or the kernel refuses.
+    pub fn add_rule(&mut self, rule: MarkRule) -> Result<(), Error> {
+        self.tell(RouteNetlinkMessage::NewRule(message(rule)), NLM_F_CREATE | NLM_F_EXCL).map_err(|source| {
+            let what = format!("the routing rule for mark {:#x} cannot be added", rule.mark);
+            Error { what, source }
+        })
+    }
+
+    /// Removes a rule.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn delete_rule(&mut self, rule: MarkRule) -> Result<(), Error> {
+        self.tell(RouteNetlinkMessage::DelRule(message(rule)), 0).map_err(|source| {
+            let what = format!("the routing rule for mark {:#x} cannot be removed", rule.mark);
+            Error { what, source }
+        })
+    }
+
+    /// The rules of both families that go by marks.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn rules(&mut self) -> Result<Vec<MarkRule>, Error> {
+        let mut all = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut request = RuleMessage::default();
+            request.header.family = family;
+            self.list(RouteNetlinkMessage::GetRule(request), |message| {
+                if let RouteNetlinkMessage::NewRule(message) = message {
+                    all.extend(entry(&message));
+                }
+            })
+            .map_err(|source| Error { what: "routing rules cannot be listed".to_owned(), source })?;
+        }
+        Ok(all)
+    }
+
+    /// Lets a table send everything over an interface.
+    ///
+    /// # Errors
+    /// When there is no such interface, or the table has such a route ([`Error::is_taken`]).
+    pub fn add_default_route(&mut self, interface: &str, table: u32, v6: bool) -> Result<(), Error> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(v6);
+        message.header.table = RouteHeader::RT_TABLE_UNSPEC;
+        message.header.protocol = RouteProtocol::Static;
+        // IPv6 knows no scopes; for IPv4 nothing lies between us and the interface
+        message.header.scope = if v6 { RouteScope::Universe } else { RouteScope::Link };
+        message.header.kind = RouteType::Unicast;
+        message.attributes =
+            vec![RouteAttribute::Table(table), RouteAttribute::Oif(self.index_of(interface)?)];
+        self.tell(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL).map_err(|source| Error {
+            what: format!("table {table} cannot have a route over {interface}"),
+            source,
+        })
+    }
+
+    /// Sets the longest packet of an interface.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it is not made for such packets.
+    pub fn set_mtu(&mut self, interface: &str, mtu: u32) -> Result<(), Error> {
+        let mut message = LinkMessage::default();
+        message.attributes = vec![LinkAttribute::IfName(interface.to_owned()), LinkAttribute::Mtu(mtu)];
+        self.tell(RouteNetlinkMessage::SetLink(message), 0).map_err(|source| Error {
+            what: format!("interface {interface} cannot carry packets of {mtu} bytes"),
+            source,
+        })
+    }
+
+    /// The longest packet of an interface; `None` when there is none of that name.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn mtu(&mut self, interface: &str) -> Result<Option<u32>, Error> {
+        let mut mtu = None;
+        self.list(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
+            let RouteNetlinkMessage::NewLink(link) = message else { return };
+            let is_it = |a: &LinkAttribute| matches!(a, LinkAttribute::IfName(n) if n == interface);
+            if link.attributes.iter().any(is_it) {
+                mtu = link.attributes.iter().find_map(|a| match a {
+                    LinkAttribute::Mtu(n) => Some(*n),
+                    _ => None,
+                });
+            }
+        })
+        .map_err(|source| Error { what: "interfaces cannot be listed".to_owned(), source })?;
+        Ok(mtu)
+    }
+}
+
+const fn family(v6: bool) -> AddressFamily {
+    if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet }
+}
+
+fn message(rule: MarkRule) -> RuleMessage {
+    let mut message = RuleMessage::default();
+    message.header.family = family(rule.v6);
+    message.header.action = RuleAction::ToTable;
+    message.attributes = vec![
+        RuleAttribute::Priority(rule.priority),
+        RuleAttribute::FwMark(rule.mark),
+        RuleAttribute::FwMask(u32::MAX),
+        RuleAttribute::Table(rule.table),
+    ];
+    message
+}
+
+fn entry(message: &RuleMessage) -> Option<MarkRule> {
+    let mut rule = MarkRule {
+        v6: message.header.family == AddressFamily::Inet6,
+        priority: 0,
+        mark: 0,
+        table: u32::from(message.header.table),
+    };
+    for attribute in &message.attributes {
+        match attribute {
+            RuleAttribute::Priority(n) => rule.priority = *n,
+            RuleAttribute::FwMark(n) => rule.mark = *n,
+            RuleAttribute::Table(n) => rule.table = *n,
+            _ => {}
+        }
+    }
+    (rule.mark != 0).then_some(rule)
+}

@@ -1,0 +1,86 @@
+//! The program `nft`: has it read rules, and asks it which chains of others drop what they do not know.
+
+use std::io::{self, Write as _};
+use std::process::{Command, Stdio};
+
+/// The help for a machine without `nft`.
+pub const MISSING: &str = "sudo apt-get install nftables, or the package of that name";
+
+/// What `nft` says of itself, such as `nftables v1.0.6`; `None` when there is no such program.
+///
+/// # Errors
+/// When it is there but does not work, in its words.
+pub fn version() -> Result<Option<String>, String> {
+    match Command::new("nft").arg("--version").stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => Ok(Some(first_line(&output.stdout))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Ok(output) => Err(first_line(&output.stderr)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Has it read a script: all of it takes effect, or nothing.
+///
+/// # Errors
+/// What it says, in one line.
+pub fn run(script: &str) -> Result<(), String> {
+    let mut child = Command::new("nft")
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    if let Some(mut input) = child.stdin.take() {
+        // If it reads nothing its exit status says so.
+        let _ = input.write_all(script.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(|e| e.to_string())?;
+    if output.status.success() { Ok(()) } else { Err(first_line(&output.stderr)) }
+}
+
+/// True when there is a table of family `inet` and this name.
+pub fn has_table(name: &str) -> bool {
+    let listed = Command::new("nft").args(["list", "table", "inet", name]).stdin(Stdio::null()).output();
+    listed.is_ok_and(|output| output.status.success())
+}
+
+/// Chains that may drop what this machine forwards, whatever another table says: nftables asks all of them.
+pub fn closed_chains() -> Vec<String> {
+    let listed =
+        Command::new("nft").args(["list", "chains"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    listed.map_or_else(|_| Vec::new(), |output| dropping(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Of what `nft list chains` says: those on the way of forwarded packets whose policy is to drop.
+fn dropping(listing: &str) -> Vec<String> {
+    let (mut table, mut chain) = ("", "");
+    let mut all = Vec::new();
+    for line in listing.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("table ") {
+            table = rest.trim_end_matches(" {");
+        } else if let Some(rest) = line.strip_prefix("chain ") {
+            chain = rest.trim_end_matches(" {");
+        } else if line.contains("hook forward") && line.contains("policy drop") {
+            all.push(format!("{table} {chain}"));
+        }
+    }
+    all
+}
+
+/// The first line of what a program says.
+fn first_line(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_firewall_that_forwards_nothing_is_named() {
+        let listing = "table ip filter {\n\tchain INPUT {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy drop;\n\t}\n}\n";
+        assert_eq!(dropping(listing), ["ip filter FORWARD"]);
+        assert_eq!(dropping(&listing.replace("drop", "accept")), Vec::<String>::new());
+    }
+}

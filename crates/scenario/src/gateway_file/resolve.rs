@@ -1,0 +1,308 @@
+//! What must hold between the keys of a gateway file, and every default.
+
+use super::keys::{DeployKeys, GatewayKeys, HopKeys, LimitKeys, MAX_RULES, PolicyKeys, RuleKeys, StatusKeys};
+use super::scalars::{Interface, Many, Percent};
+use super::types::{
+    Action, Copies, Deploy, GatewayFile, Hop, Kind, Limits, Mode, Prefix, RecordFormat, Rule, Status,
+};
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::source::Span;
+use bentpipe_base::{Duration, Size};
+
+/// Used of the rate unless told otherwise: the queue stays in the gateway, and 4 % too much was measured to cost three quarters of the goodput.
+const SHARE: f64 = 0.995;
+/// Less would not be meant.
+const LEAST_SHARE: f64 = 0.5;
+/// Longest round trip to hint at.
+const MOST_RTT: Duration = Duration::from_secs(60);
+/// Most bytes per packet: more than any framing has.
+const MOST_FRAMING: Size = Size(1000);
+const MARK: u32 = 0x6270;
+const TABLE: u32 = 6270;
+/// Room for the table of two segments of every size.
+const LEAST_MEMORY: Size = Size(1 << 20);
+const LEAST_PER_FLOW: Size = Size(64 << 10);
+
+pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
+    let hop = hop(&keys.satellite.value)?;
+    let deploy = deploy(&keys.deploy)?;
+    let rules = rules(keys.rules.map(|r| r.value).unwrap_or_default())?;
+    let policy = keys.policy.map(|p| p.value);
+    let get = policy.as_ref();
+    let sample = sample(get)?;
+    let subscriber = get.and_then(|p| p.subscriber_prefix.as_ref()).map(|s| &s.value);
+    Ok(GatewayFile {
+        hop,
+        deploy,
+        rules,
+        otherwise: get.and_then(|p| p.otherwise).map_or(Action::Accelerate, |a| a.value),
+        sample,
+        bypass_when_slower: get.and_then(|p| p.bypass_when_slower).is_some_and(|b| b.value),
+        subscriber_prefix: (
+            subscriber.and_then(|s| s.v4).map_or(32, |n| n.value.0 as u8),
+            subscriber.and_then(|s| s.v6).map_or(64, |n| n.value.0 as u8),
+        ),
+        limits: limits(keys.limits.map(|l| l.value))?,
+        status: status(keys.status.map(|s| s.value))?,
+    })
+}
+
+fn hop(keys: &HopKeys) -> Result<Hop> {
+    let framing = at_most("framing", keys.framing, MOST_FRAMING, "1000 B")?;
+    let rtt = match keys.rtt {
+        Some(rtt) if rtt.value.is_zero() => {
+            return Err(Fault::new(rtt.span, "`rtt` must be more than zero", ""));
+        }
+        rtt => rtt.map(|_| at_most("rtt", rtt, MOST_RTT, "60 s")).transpose()?.flatten(),
+    };
+    let share = match keys.share {
+        None => SHARE,
+        Some(At { value: Percent(share), span }) => {
+            let without_rate = keys.rate.is_none();
+            if without_rate {
+                return Err(Fault::new(span, "`share` is of a rate", "there is no `rate`"));
+            }
+            if share < LEAST_SHARE {
+                return Err(Fault::new(span, "`share` is too small", "at least 50 %"));
+            }
+            share
+        }
+    };
+    Ok(Hop {
+        rate: keys.rate.map(|r| r.value),
+        framing: framing.unwrap_or_default(),
+        rtt,
+        mode: keys.mode.map_or(Mode::Open, |m| m.value),
+        share,
+        copies: keys.copies.map_or(Copies::Auto, |c| c.value.0),
+    })
+}
+
+fn at_most<T: PartialOrd + Copy>(key: &str, given: Option<At<T>>, most: T, words: &str) -> Result<Option<T>> {
+    match given {
+        Some(given) if given.value > most => {
+            let label = format!("the limit is {words}");
+            Err(Fault::new(given.span, format!("`{key}` is too large"), label))
+        }
+        given => Ok(given.map(|g| g.value)),
+    }
+}
+
+fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
+    let keys = &given.value;
+    if keys.kind.value == Kind::Inline {
+        let Many(lan) = &keys.lan.value;
+        if let [_, second, ..] = &lan[..] {
+            let label = "one interface on each side; routed can have more";
+            return Err(Fault::new(second.span, "inline is between two interfaces", label));
+        }
+        let routed_only: [Option<Span>; 6] = [
+            keys.tun_lan.as_ref().map(|k| k.span),
+            keys.tun_satellite.as_ref().map(|k| k.span),
+            keys.nft_table.as_ref().map(|k| k.span),
+            keys.mark.map(|k| k.span),
+            keys.table.map(|k| k.span),
+            keys.priority.map(|k| k.span),
+        ];
+        if let Some(span) = routed_only.into_iter().flatten().min() {
+            let label = "it belongs to kind = \"routed\"";
+            return Err(Fault::new(span, "inline needs no routes, marks or TUN interfaces", label));
+        }
+    }
+    let name = |given: &Option<At<Interface>>, default: &str| {
+        given.as_ref().map_or_else(|| default.to_owned(), |g| g.value.0.clone())
+    };
+    let (tun_lan, tun_satellite) = (name(&keys.tun_lan, "bentlan"), name(&keys.tun_satellite, "bentsat"));
+    different(keys, &tun_lan, &tun_satellite)?;
+    let number = |given: Option<u64>, default: u32| given.map_or(default, |n| n as u32);
+    let table = number(keys.table.map(|t| t.value.0), TABLE);
+    if let Some(span) = keys.table.map(|t| t.span).filter(|_| (252..=255).contains(&table)) {
+        let label = "253 to 255 are the kernel's; this one and the next are used";
+        return Err(Fault::new(span, "`table` is taken", label));
+    }
+    let text = |given: Option<&str>, default: &str| given.unwrap_or(default).to_owned();
+    Ok(Deploy {
+        kind: keys.kind.value,
+        lan: keys.lan.value.0.iter().map(|l| l.value.0.clone()).collect(),
+        satellite: keys.satellite.value.0.clone(),
+        name: gateway_name(keys)?,
+        tun_lan,
+        tun_satellite,
+        nft_table: nft_table(keys, text)?,
+        mark: number(keys.mark.map(|m| m.value.0), MARK),
+        table,
+        priority: number(keys.priority.map(|p| p.value.0), TABLE),
+    })
+}
+
+/// It becomes a file's name.
+fn gateway_name(keys: &DeployKeys) -> Result<String> {
+    let Some(name) = &keys.name else { return Ok("gateway".to_owned()) };
+    if name.value.0.starts_with('.') || name.value.0.len() > 40 {
+        let label = "at most 40 characters, and not a dot first";
+        return Err(Fault::new(name.span, "`name` cannot be the name of a file", label));
+    }
+    Ok(name.value.0.clone())
+}
+
+/// nft has narrower ideas of names than we.
+fn nft_table(keys: &DeployKeys, text: impl Fn(Option<&str>, &str) -> String) -> Result<String> {
+    if let Some(given) = &keys.nft_table {
+        let name = &given.value.0;
+        let fine = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !fine {
+            let label = "a letter first, then letters, digits and `_`";
+            return Err(Fault::new(given.span, "`nft_table` cannot be the name of a table", label));
+        }
+    }
+    Ok(text(keys.nft_table.as_ref().map(|t| t.value.0.as_str()), "bentpipe_gateway"))
+}
+
+/// Every interface has one part.
+fn different(keys: &DeployKeys, tun_lan: &str, tun_satellite: &str) -> Result<()> {
+    let mut taken: Vec<&str> = Vec::new();
+    let tuns = keys.kind.value == Kind::Routed;
+    let lan = keys.lan.value.0.iter().map(|l| (l.value.0.as_str(), l.span));
+    let satellite = [(keys.satellite.value.0.as_str(), keys.satellite.span)];
+    let own = |given: &Option<At<Interface>>| given.as_ref().map_or(keys.kind.span, |g| g.span);
+    let tun = [(tun_lan, own(&keys.tun_lan)), (tun_satellite, own(&keys.tun_satellite))];
+    for (name, span) in lan.chain(satellite).chain(tun.into_iter().filter(|_| tuns)) {
+        if taken.contains(&name) {
+            let label = "this name has a part already";
+            return Err(Fault::new(span, format!("interface `{name}` is named twice"), label));
+        }
+        taken.push(name);
+    }
+    Ok(())
+}
+
+fn rules(given: Vec<At<RuleKeys>>) -> Result<Vec<Rule>> {
+    let mut all: Vec<Rule> = Vec::with_capacity(given.len());
+    for At { value: keys, span } in given {
+        if all.len() == MAX_RULES {
+            return Err(Fault::new(span, "there are too many rules", format!("the limit is {MAX_RULES}")));
+        }
+        if let Some(n) = all.iter().position(is_for_all) {
+            let label = format!("rule {} matches everything before it", n + 1);
+            return Err(Fault::new(span, format!("rule {} is never asked", all.len() + 1), label)
+                .help("help: the first rule that matches decides"));
+        }
+        let from = prefixes(keys.from.as_ref());
+        let to = prefixes(keys.to.as_ref());
+        let family = |p: &Prefix| p.address().is_ipv4();
+        let meet = from.is_empty()
+            || to.is_empty()
+            || from.iter().any(|a| to.iter().any(|b| family(a) == family(b)));
+        if !meet {
+            let place = keys.to.as_ref().map_or(span, |t| t.span);
+            let message = "this rule never matches: its ends are of different families";
+            return Err(Fault::new(place, message, "write a rule for IPv4 and one for IPv6"));
+        }
+        all.push(Rule {
+            action: keys.action.value,
+            from,
+            to,
+            ports: keys.port.map(|p| plain(p.value)).unwrap_or_default(),
+            from_ports: keys.from_port.map(|p| plain(p.value)).unwrap_or_default(),
+            dscp: keys.dscp.map(|d| plain(d.value).into_iter().map(|c| c.0).collect()).unwrap_or_default(),
+            opened_from: keys.opened_from.map(|o| o.value),
+        });
+    }
+    Ok(all)
+}
+
+fn plain<T>(many: Many<T>) -> Vec<T> {
+    many.0.into_iter().map(|at| at.value).collect()
+}
+
+fn prefixes(given: Option<&At<Many<Prefix>>>) -> Vec<Prefix> {
+    given.map(|g| g.value.0.iter().map(|p| p.value).collect()).unwrap_or_default()
+}
+
+fn is_for_all(rule: &Rule) -> bool {
+    rule.from.is_empty()
+        && rule.to.is_empty()
+        && rule.ports.is_empty()
+        && rule.from_ports.is_empty()
+        && rule.dscp.is_empty()
+        && rule.opened_from.is_none()
+}
+
+fn sample(policy: Option<&PolicyKeys>) -> Result<f64> {
+    let Some(policy) = policy else { return Ok(0.0) };
+    let share = policy.sample.map_or(0.0, |s| s.value.0);
+    if let Some(bypass) = policy.bypass_when_slower.filter(|b| b.value && share == 0.0) {
+        return Err(Fault::new(bypass.span, "`bypass_when_slower` has nothing to compare with", "")
+            .help("help: add sample = \"10 %\": so many connections are left alone"));
+    }
+    if let Some(sample) = policy.sample.filter(|s| s.value.0 >= 1.0) {
+        let label = "nothing would be accelerated; otherwise = \"pass\" says so";
+        return Err(Fault::new(sample.span, "`sample` is everything", label));
+    }
+    Ok(share)
+}
+
+fn limits(given: Option<LimitKeys>) -> Result<Limits> {
+    let mut limits = Limits {
+        flows: 1_000_000,
+        memory: Size(512 << 20),
+        per_flow: Size(32 << 20),
+        opening: Duration::from_secs(30),
+        idle: Duration::from_secs(7200),
+        closing: Duration::from_secs(60),
+    };
+    let Some(keys) = given else { return Ok(limits) };
+    let least = |key: &str, given: Option<At<Size>>, least: Size, words: &str| match given {
+        Some(given) if given.value < least => {
+            let label = format!("at least {words}");
+            Err(Fault::new(given.span, format!("`{key}` is too small"), label))
+        }
+        given => Ok(given.map(|g| g.value)),
+    };
+    limits.flows = keys.flows.map_or(limits.flows, |f| f.value.0 as u32);
+    limits.memory = least("memory", keys.memory, LEAST_MEMORY, "1 MiB")?.unwrap_or(limits.memory);
+    let default = limits.per_flow.min(limits.memory);
+    limits.per_flow = least("per_flow", keys.per_flow, LEAST_PER_FLOW, "64 KiB")?.unwrap_or(default);
+    if let Some(per_flow) = keys.per_flow.filter(|p| p.value > limits.memory) {
+        let label = format!("all together have {}", limits.memory);
+        return Err(Fault::new(per_flow.span, "`per_flow` is more than `memory`", label));
+    }
+    for (key, given, to) in [
+        ("opening", keys.opening, &mut limits.opening),
+        ("idle", keys.idle, &mut limits.idle),
+        ("closing", keys.closing, &mut limits.closing),
+    ] {
+        let Some(given) = given else { continue };
+        if given.value < Duration::from_secs(1) {
+            return Err(Fault::new(given.span, format!("`{key}` is too short"), "at least 1 s"));
+        }
+        *to = given.value;
+    }
+    Ok(limits)
+}
+
+fn status(given: Option<StatusKeys>) -> Result<Status> {
+    let Some(keys) = given else { return Ok(Status::default()) };
+    if let Some(format) = keys.record_format.filter(|_| keys.records.is_none()) {
+        return Err(Fault::new(format.span, "there are no records to write", "give `records`, the file"));
+    }
+    for path in [&keys.socket, &keys.records].into_iter().flatten() {
+        if !path.value.0.starts_with('/') {
+            let label = "write it from the root: a service has no folder of its own";
+            return Err(Fault::new(path.span, "this path is relative", label));
+        }
+    }
+    let records = keys.records.map(|path| {
+        let path = path.value.0;
+        let is_csv = path.to_ascii_lowercase().ends_with(".csv");
+        let by_name = if is_csv { RecordFormat::Csv } else { RecordFormat::JsonLines };
+        (path, keys.record_format.map_or(by_name, |f| f.value))
+    });
+    Ok(Status {
+        socket: keys.socket.map(|s| s.value.0),
+        prometheus: keys.prometheus.map(|p| p.value.0),
+        records,
+    })
+}
