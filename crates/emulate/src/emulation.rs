@@ -1,12 +1,12 @@
 //! A command behind a link, from beginning to end.
 
 use crate::error::Error;
+use crate::gateways::{self, Gateways};
 use crate::panel::Panel;
 use crate::report::{Beside, Flows, Recording, Seat, Watch};
-use crate::session::{HOST_MAC, HostLayout, Layout, News, Session, Signals, Stand, check_program};
+use crate::session::{HostLayout, Layout, News, Session, Signals, Stand, check_program};
 use bentpipe_live::{Door, Running, Setup, Timing};
-use bentpipe_os::packet::VethPort;
-use bentpipe_os::{Clock, PacketPort};
+use bentpipe_os::Clock;
 use bentpipe_scenario::{NodeKind, Scenario};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
@@ -61,11 +61,6 @@ impl Hosts {
     }
 }
 
-/// Refuses a scenario with a gateway: it would pass everything, and the figures would be those of a run without.
-pub(crate) fn no_gateway(scenario: &Scenario) -> Result<(), Error> {
-    scenario.gateways.first().map_or(Ok(()), |gateway| Err(Error::Gateway(gateway.name.clone())))
-}
-
 /// What came of it.
 #[derive(Debug)]
 pub struct Ended {
@@ -84,6 +79,7 @@ struct Emulation<'a> {
     hosts: Hosts,
     session: Session,
     link: Running,
+    gateways: Gateways,
     signals: Signals,
     panel: Panel,
     clock: Clock,
@@ -99,19 +95,20 @@ pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let mut emulation = Emulation::start(plan)?;
     // A failed start of a program still has to take down links and namespaces.
     let status = emulation.programs(log);
-    let Emulation { plan, hosts, mut session, link, panel, recording, watch, .. } = emulation;
+    let Emulation { plan, hosts, mut session, link, gateways, panel, recording, watch, .. } = emulation;
     session.end_programs();
     drop(panel);
     let outcome = link.stop();
+    let gateways = gateways.stop();
     session.end();
-    let outcome = outcome?;
+    let (outcome, gateways) = (outcome?, gateways?);
     let (status, gate) = (status?, hosts.nodes[hosts.far]);
     let timing = outcome.timing.clone();
     let files = match recording {
         None => Vec::new(),
         Some(recording) => {
             let flows = watch.map_or_else(Flows::default, |w| w.stop(&plan.scenario, Some(gate)));
-            recording.finish(&outcome, Beside { flows, ..Beside::default() })?.1
+            recording.finish(&outcome, Beside { flows, gateways, ..Beside::default() })?.1
         }
     };
     Ok(Ended { status, timing, files })
@@ -122,7 +119,7 @@ impl<'a> Emulation<'a> {
         if let Some(program) = plan.command.first() {
             check_program(program)?;
         }
-        no_gateway(&plan.scenario)?;
+        gateways::check(&plan.scenario)?;
         let hosts = Hosts::of(&plan.scenario);
         let name = |node: &usize| plan.scenario.nodes[*node].name.clone();
         let layout = Layout {
@@ -145,13 +142,13 @@ impl<'a> Emulation<'a> {
         let clock = Clock::start();
         let mut recording =
             plan.out.as_ref().map(|dir| Recording::begin(dir, &plan.scenario, clock)).transpose()?;
-        let mut doors = Vec::new();
+        let (mut doors, mut gateways) = (Vec::new(), Gateways::default());
         for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
-            let port: Box<dyn PacketPort> = Box::new(VethPort::open(&host.port, HOST_MAC)?);
+            let port = gateways.port(&plan.scenario, (*node, host), clock, plan.realtime)?;
             doors.push(Door { host: *node, port, addresses: host.addresses.clone() });
         }
         let setup = Setup {
-            scenario: plan.scenario.clone(),
+            scenario: gateways::without(&plan.scenario),
             speed: plan.speed,
             doors,
             gate: Some(hosts.nodes[hosts.far]),
@@ -161,7 +158,8 @@ impl<'a> Emulation<'a> {
             realtime: plan.realtime,
         };
         let link = Running::start(setup, recording.as_mut().and_then(Recording::take_install))?;
-        let mut this = Self { plan, hosts, session, link, signals, panel, clock, recording, watch: None };
+        let mut this =
+            Self { plan, hosts, session, link, gateways, signals, panel, clock, recording, watch: None };
         if plan.out.is_some() {
             this.watch = Some(this.watch().map_err(|e| Error::system("following connections", e))?);
         }

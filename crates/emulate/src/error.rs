@@ -48,11 +48,16 @@ pub enum Error {
     /// The folder of results.
     #[error("error: {0}")]
     Results(#[from] bentpipe_results::Error),
-    /// A live link does not read TCP headers, and a gateway acts on nothing else.
+    /// A gateway that has no place in a live network.
     #[error(
-        "error: the scenario has a gateway, `{0}`, and a live link has none: it carries packets as they are, and a gateway acts on their TCP headers\nhelp: `bentpipe sim` runs this scenario; `enabled = false` leaves the gateway out"
+        "error: the gateway `{name}` cannot stand before its hop in a live network: {why}, and it acts on all that leaves a host\nhelp: let the hop begin at a host that has no other link; `bentpipe sim` runs this scenario, and `enabled = false` leaves the gateway out"
     )]
-    Gateway(String),
+    Gateway {
+        /// Its name.
+        name: String,
+        /// What is there.
+        why: String,
+    },
     /// The link itself.
     #[error("error: {0}")]
     Live(#[from] bentpipe_live::LiveError),

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod emulation;
 pub mod error;
 pub mod flows;
+mod gateways;
 mod hosts;
 pub mod leftovers;
 pub mod measure;

@@ -1,16 +1,16 @@
 //! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in real time, and the same report as of a simulated run.
 
-use crate::emulation::{Hosts, no_gateway};
+use crate::emulation::Hosts;
 use crate::flows::{self, Flows, Kernel, Place, Progress, needs};
+use crate::gateways::{self, Gateways};
 use crate::panel::Panel;
 use crate::report::{self, Recording};
 use crate::server::ServerError;
-use crate::session::{HOST_MAC, HostLayout, Layout, Session, Signals};
+use crate::session::{HostLayout, Layout, Session, Signals};
 use bentpipe_base::Instant;
 use bentpipe_live::control::FlowState;
 use bentpipe_live::{Door, LiveError, Running, Setup};
-use bentpipe_os::packet::VethPort;
-use bentpipe_os::{Clock, PacketPort};
+use bentpipe_os::Clock;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::{Record, Report};
 use rustix::process::Signal;
@@ -87,7 +87,7 @@ impl Error {
 /// What is missing, and how to mend it. Nothing is left behind.
 pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> Result<Measured, Error> {
     let scenario = &plan.scenario;
-    no_gateway(scenario)?;
+    gateways::check(scenario)?;
     // what the kernel cannot do is known before anything is made
     let needs = needs(scenario, &Kernel::look()?)?;
     let hosts = Hosts::of(scenario);
@@ -98,10 +98,11 @@ pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> R
     let flows = Flows::open(scenario, &needs, &places(scenario, &hosts, &session))?;
     let clock = Clock::start();
     let mut recording = plan.out.as_ref().map(|dir| Recording::begin(dir, scenario, clock)).transpose()?;
+    let (doors, gateways) = doors(plan, &hosts, &session, clock)?;
     let setup = Setup {
-        scenario: scenario.clone(),
+        scenario: gateways::without(scenario),
         speed: plan.speed,
-        doors: doors(&hosts, &session)?,
+        doors,
         gate: None,
         clock,
         journal: plan.journal.clone(),
@@ -120,8 +121,9 @@ pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> R
     });
     // whatever became of the flows, links and namespaces are taken down
     let links = link.stop();
+    let gateways = gateways.stop();
     session.end();
-    let (flows, links) = (outcome?, links?);
+    let (flows, links, gateways) = (outcome?, links?, gateways?);
     let beside = report::Beside {
         flows: report::Flows {
             reports: flows.flows,
@@ -130,6 +132,7 @@ pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> R
             of_scenario: true,
         },
         differs: needs.differs,
+        gateways,
     };
     let interrupted = watch.interrupted;
     if let Some(recording) = recording {
@@ -152,13 +155,18 @@ fn layout(plan: &Plan, hosts: &Hosts) -> Layout {
     }
 }
 
-fn doors(hosts: &Hosts, session: &Session) -> Result<Vec<Door>, crate::Error> {
-    let mut doors = Vec::new();
+fn doors(
+    plan: &Plan,
+    hosts: &Hosts,
+    session: &Session,
+    clock: Clock,
+) -> Result<(Vec<Door>, Gateways), crate::Error> {
+    let (mut doors, mut gateways) = (Vec::new(), Gateways::default());
     for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
-        let port: Box<dyn PacketPort> = Box::new(VethPort::open(&host.port, HOST_MAC)?);
+        let port = gateways.port(&plan.scenario, (*node, host), clock, plan.realtime)?;
         doors.push(Door { host: *node, port, addresses: host.addresses.clone() });
     }
-    Ok(doors)
+    Ok((doors, gateways))
 }
 
 /// Where the scenario's nodes are; routers are nowhere.

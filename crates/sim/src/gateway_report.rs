@@ -40,23 +40,10 @@ pub struct GatewayFlows {
 /// What the gateways of a network have done in the run that ends now.
 pub(crate) fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
     let gateways = net.gateways.clone();
-    gateways.into_iter().filter_map(|(name, id)| Some(report(name, net.sim.gateway(id)?))).collect()
-}
-
-fn report(name: String, gateway: &Gateway) -> GatewayReport {
-    let of = gateway.report();
-    let passed = Why::ALL.into_iter().map(|why| (why.key(), of.counters.passed(why)));
-    let counters = &of.counters;
-    GatewayReport {
-        name,
-        flows: GatewayFlows { accelerated: counters.accelerated, passed: occurred(passed) },
-        losses: counters.losses,
-        repairs: counters.repairs + counters.resent,
-        copies: counters.copies,
-        acks_withheld: counters.acks_withheld,
-        held_peak_bytes: of.held_peak.0,
-        not_forwarded: occurred(counters.not_forwarded().into_iter()),
-    }
+    gateways
+        .into_iter()
+        .filter_map(|(name, id)| Some(GatewayReport::of(name, net.sim.gateway(id)?)))
+        .collect()
 }
 
 /// Without those that never happened.
@@ -65,6 +52,23 @@ fn occurred(counts: impl Iterator<Item = (&'static str, u64)>) -> Map<String, Va
 }
 
 impl GatewayReport {
+    /// Of a gateway, wherever it ran.
+    pub fn of(name: String, gateway: &Gateway) -> Self {
+        let of = gateway.report();
+        let passed = Why::ALL.into_iter().map(|why| (why.key(), of.counters.passed(why)));
+        let counters = &of.counters;
+        Self {
+            name,
+            flows: GatewayFlows { accelerated: counters.accelerated, passed: occurred(passed) },
+            losses: counters.losses,
+            repairs: counters.repairs + counters.resent,
+            copies: counters.copies,
+            acks_withheld: counters.acks_withheld,
+            held_peak_bytes: of.held_peak.0,
+            not_forwarded: occurred(counters.not_forwarded().into_iter()),
+        }
+    }
+
     /// In words, on one line.
     pub(crate) fn line(&self) -> String {
         let mut line = format!(

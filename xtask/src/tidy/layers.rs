@@ -45,7 +45,21 @@ const LAYERS: [Layer; 17] = [
     },
     Layer {
         name: "emulate",
-        on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "plot", "results", "os", "live"],
+        on: &[
+            "base",
+            "wire",
+            "tcp",
+            "link",
+            "nodes",
+            "gateway",
+            "scenario",
+            "sim",
+            "plot",
+            "results",
+            "os",
+            "live",
+            "accelerate",
+        ],
         kind: Kind::Driver,
     },
     Layer {

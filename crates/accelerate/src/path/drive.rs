@@ -47,11 +47,13 @@ pub trait Middle: Node {
 }
 
 impl Middle for Gateway {
-    /// It passes everything and knows no flow.
-    fn addresses(&self, _: &mut dyn FnMut(Addr)) {}
+    fn addresses(&self, each: &mut dyn FnMut(Addr)) {
+        Self::addresses(self, each);
+    }
 
-    /// It holds nothing.
-    fn release(&mut self, _: &mut Cx<'_>) {}
+    fn release(&mut self, cx: &mut Cx<'_>) {
+        self.release_all(cx);
+    }
 }
 
 /// Something that wants to be called on the data thread: commands, samples.

@@ -185,6 +185,7 @@ fn a_run_that_cannot_be_trusted_is_marked_at_the_top() {
     let beside = Beside {
         flows: Flows { faults: vec!["flow f: connection refused".into()], ..Flows::default() },
         differs: vec!["host near: <the> window".into()],
+        gateways: Vec::new(),
     };
     let (report, _) = recording.finish(&outcome, beside).unwrap();
     let text = report.to_text();
