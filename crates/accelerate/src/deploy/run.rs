@@ -54,7 +54,7 @@ pub struct Running<'a> {
     /// Its ports inline; `None` when it cannot do frames.
     pub inline: Option<Inline>,
     /// Where the log goes.
-    pub log: &'a mut dyn FnMut(Event),
+    pub log: &'a mut dyn FnMut(&Event),
 }
 
 impl core::fmt::Debug for Running<'_> {
@@ -65,7 +65,7 @@ impl core::fmt::Debug for Running<'_> {
 
 impl Running<'_> {
     fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
-        (self.log)(Event { level, name, text: text.into() });
+        (self.log)(&Event { level, name, text: text.into() });
     }
 }
 
@@ -157,7 +157,9 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     };
     let why = gateway.attend(running, &mut desk, signals);
     // from now on packets take the way around us; what is held here still goes out
-    Debts { table: session.debts().table, ..Debts::default() }.pay();
+    for line in (Debts { table: session.debts().table, ..Debts::default() }).pay() {
+        running.say(Level::Info, "undone", line);
+    }
     gateway.look(running, &mut desk);
     let stopped = gateway.engine.stop().map_err(Error::Engine);
     stopped.and(why)
