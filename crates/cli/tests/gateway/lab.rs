@@ -50,8 +50,7 @@ impl Lab {
             for (near, far, net) in [("eth1", "a0", HOST), ("eth0", "b0", FAR)] {
                 let there = format!("/proc/{}/fd/{}", id(), lab.nets[net].as_raw_fd());
                 ip(&format!("link add {near} type veth peer name {far} netns {there}"))?;
-                // without addresses that come up some time later by themselves
-                ip(&format!("link set {near} addrgenmode none up"))?;
+                ip(&format!("link set {near} up"))?;
             }
             for (interface, n) in [("eth1", 1), ("eth0", 2)] {
                 ip(&format!("addr add 10.77.{n}.1/24 dev {interface}"))?;
@@ -65,7 +64,7 @@ impl Lab {
         for (net, interface, n) in [(HOST, "a0", 1), (FAR, "b0", 2)] {
             lab.at(net, || -> Result<(), String> {
                 ip("link set lo up")?;
-                ip(&format!("link set {interface} addrgenmode none up"))?;
+                ip(&format!("link set {interface} up"))?;
                 ip(&format!("addr add 10.77.{n}.2/24 dev {interface}"))?;
                 ip(&format!("-6 addr add fd77:{n}::2/64 dev {interface} nodad"))?;
                 if net == FAR && !routed {
@@ -134,7 +133,10 @@ impl Lab {
         self.at(ROUTER, || {
             let run = |program: &str, args: &str| {
                 let output = Command::new(program).args(args.split(' ')).output().expect("it runs");
-                String::from_utf8_lossy(&output.stdout).into_owned()
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                // these come up by themselves some time later
+                let lasting = text.lines().filter(|l| !l.contains("fe80") && !l.starts_with("anycast"));
+                lasting.map(|l| format!("{l}\n")).collect::<String>()
             };
             let liberal = fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal");
             [
