@@ -146,15 +146,7 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     let orders = Orders::new(file);
     let engine = (running.start)(ports, &orders).map_err(Error::Engine)?;
     running.say(Level::Info, "started", format!("gateway {} of {}", session.name, running.path));
-    let mut gateway = Gateway {
-        orders,
-        engine,
-        groups: Groups::default(),
-        verdict: Verdict::TooFew,
-        bypass: None,
-        rates: Rates::default(),
-        clock: Clock::start(),
-    };
+    let mut gateway = Gateway::new(orders, engine);
     let why = gateway.attend(running, &mut desk, signals);
     // from now on packets take the way around us; what is held here still goes out
     for line in (Debts { table: session.debts().table, ..Debts::default() }).pay() {
@@ -173,14 +165,14 @@ fn finish(running: &mut Running<'_>, session: &Session, lock: Locked) {
 }
 
 /// Where others ask.
-struct Desk {
-    server: Server,
-    http: Option<Http>,
-    records: Option<Records>,
+pub(super) struct Desk {
+    pub(super) server: Server,
+    pub(super) http: Option<Http>,
+    pub(super) records: Option<Records>,
 }
 
 impl Desk {
-    fn open(file: &GatewayFile, session: &Session) -> Result<Self, Error> {
+    pub(super) fn open(file: &GatewayFile, session: &Session) -> Result<Self, Error> {
         let http = file.status.prometheus.map(Http::bind).transpose();
         let http = http.map_err(|e| Error::system("the address for metrics", e))?;
         Ok(Self { server: Server::bind(&session.socket)?, http, records: records(file)? })
@@ -200,7 +192,8 @@ struct Rates {
     bps: [f64; 2],
 }
 
-struct Gateway {
+/// A gateway that runs.
+pub(super) struct Gateway {
     orders: Orders,
     engine: Box<dyn Engine>,
     groups: Groups,
@@ -212,6 +205,18 @@ struct Gateway {
 }
 
 impl Gateway {
+    pub(super) fn new(orders: Orders, engine: Box<dyn Engine>) -> Self {
+        Self {
+            orders,
+            engine,
+            groups: Groups::default(),
+            verdict: Verdict::TooFew,
+            bypass: None,
+            rates: Rates::default(),
+            clock: Clock::start(),
+        }
+    }
+
     /// Until a signal, or the data path's end; says which.
     fn attend(
         &mut self,
@@ -248,7 +253,8 @@ impl Gateway {
         }
     }
 
-    fn answer(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+    /// Answers what has come in.
+    pub(super) fn answer(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
         let Desk { server, http, records } = desk;
         let mut reload = Vec::new();
         server.serve(&mut |asked| {
@@ -321,7 +327,7 @@ impl Gateway {
     }
 
     /// Once in a while: records, the comparison, and what follows from it.
-    fn look(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+    pub(super) fn look(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
         let closed = self.engine.take_closed();
         for flow in &closed {
             self.groups.add(flow);
@@ -364,7 +370,7 @@ impl Gateway {
         }
     }
 
-    fn status(&mut self, running: &Running<'_>, records: Option<&Records>) -> Status {
+    pub(super) fn status(&mut self, running: &Running<'_>, records: Option<&Records>) -> Status {
         let file = &self.orders.file;
         let figures = self.engine.figures();
         Status {
