@@ -261,8 +261,8 @@ impl Gateway {
             let reply = match asked {
                 Asked::Line(line) => match serde_json::from_slice::<Request>(line) {
                     Ok(Request::Status) => Reply::Status(Box::new(self.status(running, records.as_ref()))),
-                    Ok(Request::Flows { skip, most }) => {
-                        Reply::Flows(self.engine.flows(skip, most.min(PAGE)))
+                    Ok(Request::Flows { from, most }) => {
+                        Reply::Flows(self.engine.flows(from, most.min(PAGE)))
                     }
                     Ok(Request::Reload) => match self.exchange(running, records) {
                         Ok(message) => {

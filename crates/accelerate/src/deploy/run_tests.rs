@@ -40,9 +40,10 @@ impl Engine for Puppet {
         Figures { bytes: self.script.lock().unwrap().bytes, accelerated: 3, ..Figures::default() }
     }
 
-    fn flows(&mut self, skip: usize, most: usize) -> FlowPage {
-        let flow = |n: usize| FlowFigures { lan: format!("10.0.0.1:{n}"), ..FlowFigures::default() };
-        FlowPage { all: 5000, flows: (skip..5000).take(most).map(flow).collect() }
+    fn flows(&mut self, from: u32, most: usize) -> FlowPage {
+        let flow = |n: u32| FlowFigures { lan: format!("10.0.0.1:{n}"), ..FlowFigures::default() };
+        let next = Some(from.saturating_add(most as u32)).filter(|n| *n < 5000);
+        FlowPage { all: 5000, flows: (from..5000).take(most).map(flow).collect(), next }
     }
 
     fn take_closed(&mut self) -> Vec<FlowFigures> {
@@ -111,15 +112,16 @@ impl Stage {
             let closed = &mut self.script.lock().unwrap().closed;
             closed.extend([flow((bps as f64 * times) as u64, None), flow(bps, Some("sampled"))]);
         }
-        self.with(|gateway, running, desk| gateway.look(running, desk));
+        self.with(Gateway::look);
     }
 
     /// Asks over the socket, while the gateway serves it.
     fn ask(&mut self, request: Request) -> Reply {
         let path = self.folder.join("g.sock");
-        let asking = thread::spawn(move || Client::connect(&path).unwrap().ask(&request).unwrap());
+        let ask = move || Client::connect(&path).unwrap().ask(&request).unwrap();
+        let asking = thread::Builder::new().spawn(ask).unwrap();
         while !asking.is_finished() {
-            self.with(|gateway, running, desk| gateway.answer(running, desk));
+            self.with(Gateway::answer);
             thread::yield_now();
         }
         asking.join().unwrap()
@@ -196,20 +198,20 @@ fn connections_that_end_are_recorded() {
 #[test]
 fn connections_come_in_pages() {
     let mut stage = Stage::new("pages", "");
-    let Reply::Flows(page) = stage.ask(Request::Flows { skip: 10, most: 2 }) else { panic!("no page") };
+    let Reply::Flows(page) = stage.ask(Request::Flows { from: 10, most: 2 }) else { panic!("no page") };
     assert_eq!((page.all, page.flows.len(), page.flows[0].lan.as_str()), (5000, 2, "10.0.0.1:10"));
-    let Reply::Flows(page) = stage.ask(Request::Flows { skip: 0, most: usize::MAX }) else {
+    let Reply::Flows(page) = stage.ask(Request::Flows { from: 0, most: usize::MAX }) else {
         panic!("no page")
     };
-    assert_eq!(page.flows.len(), 1000, "an answer has its limit");
+    assert_eq!((page.flows.len(), page.next), (1000, Some(1000)), "an answer has its limit");
 }
 
 #[test]
 fn throughput_is_that_of_the_time_between_two_looks() {
     let mut stage = Stage::new("rates", "");
-    stage.with(|gateway, running, desk| gateway.look(running, desk));
+    stage.with(Gateway::look);
     stage.script.lock().unwrap().bytes = [1_000_000, 0];
-    stage.with(|gateway, running, desk| gateway.look(running, desk));
+    stage.with(Gateway::look);
     let status = stage.with(|gateway, running, desk| gateway.status(running, desk.records.as_ref()));
     assert!(status.throughput_bps[0] > 8e6 && status.throughput_bps[1] < 1.0, "{:?}", status.throughput_bps);
 }

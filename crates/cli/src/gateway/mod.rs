@@ -56,9 +56,9 @@ enum Action {
     Status,
     /// List its connections.
     Flows {
-        /// How many to pass over.
+        /// Where to begin: where the page before ended.
         #[arg(long, value_name = "N", default_value_t = 0)]
-        skip: usize,
+        from: u32,
         /// At most so many.
         #[arg(long, value_name = "N", default_value_t = 100)]
         most: usize,
@@ -92,8 +92,8 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
             _ => return Err(foreign()),
         },
         Action::Status => show::status(&mut connect(&sessions, name)?, gateway.json)?,
-        Action::Flows { skip, most } => {
-            show::flows(&mut connect(&sessions, name)?, *skip, *most, gateway.json)?
+        Action::Flows { from, most } => {
+            show::flows(&mut connect(&sessions, name)?, *from, *most, gateway.json)?
         }
         Action::Top { once } => top::run(&mut connect(&sessions, name)?, *once)?,
     };

@@ -31,15 +31,15 @@ pub(super) fn look(client: &mut Client) -> Result<Status, Failure> {
     }
 }
 
-pub(super) fn page(client: &mut Client, skip: usize, most: usize) -> Result<FlowPage, Failure> {
-    match ask(client, &Request::Flows { skip, most })? {
+pub(super) fn page(client: &mut Client, from: u32, most: usize) -> Result<FlowPage, Failure> {
+    match ask(client, &Request::Flows { from, most })? {
         Reply::Flows(page) => Ok(page),
         _ => Err(foreign()),
     }
 }
 
-pub(super) fn flows(client: &mut Client, skip: usize, most: usize, json: bool) -> Result<String, Failure> {
-    let page = page(client, skip, most)?;
+pub(super) fn flows(client: &mut Client, from: u32, most: usize, json: bool) -> Result<String, Failure> {
+    let page = page(client, from, most)?;
     if json {
         return pretty(&page);
     }
@@ -47,9 +47,8 @@ pub(super) fn flows(client: &mut Client, skip: usize, most: usize, json: bool) -
     for flow in &page.flows {
         let _ = writeln!(out, "{}", row(flow));
     }
-    let shown = page.flows.len() as u64;
-    if page.all > shown {
-        let _ = writeln!(out, "{shown} of {} connections; see --skip and --most", page.all);
+    if let Some(next) = page.next {
+        let _ = writeln!(out, "{} of {} connections; more with --from {next}", page.flows.len(), page.all);
     }
     Ok(out)
 }
@@ -175,7 +174,7 @@ pub(super) mod tests {
             ..FlowFigures::default()
         };
         let passing = FlowFigures { why_passing: Some("mid_stream".to_owned()), ..flow.clone() };
-        (status, FlowPage { all: 15, flows: vec![flow, passing] })
+        (status, FlowPage { all: 15, flows: vec![flow, passing], next: Some(2) })
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio, id};
 use std::thread::{self, Builder};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Places of the namespaces.
 const HOST: usize = 0;
@@ -136,7 +136,7 @@ impl Lab {
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
                 // these come up by themselves some time later
                 let lasting = text.lines().filter(|l| !l.contains("fe80") && !l.starts_with("anycast"));
-                lasting.map(|l| format!("{l}\n")).collect::<String>()
+                lasting.collect::<Vec<_>>().join("\n")
             };
             let liberal = fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal");
             [
@@ -157,7 +157,7 @@ impl Lab {
         let address: IpAddr = if v6 { "fd77:2::2" } else { "10.77.2.2" }.parse().expect("an address");
         let listener = self.at(FAR, || TcpListener::bind(SocketAddr::new(address, 0))).expect("a listener");
         let to = listener.local_addr().expect("an address");
-        thread::spawn(move || {
+        let answer = move || {
             let (mut stream, _) = listener.accept().expect("a connection");
             let mut buffer = vec![0; 1 << 16];
             while let Ok(n @ 1..) = stream.read(&mut buffer) {
@@ -165,7 +165,8 @@ impl Lab {
                     return;
                 }
             }
-        });
+        };
+        Builder::new().spawn(answer).expect("a thread");
         let stream = self.at(HOST, || TcpStream::connect_timeout(&to, PATIENCE)).expect("a way through");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
@@ -234,7 +235,7 @@ pub(crate) fn echo(stream: &mut TcpStream, bytes: usize) {
     let wanted: Vec<u8> = (0..bytes).map(|i| (i * 7 % 251) as u8).collect();
     let mut writer = stream.try_clone().expect("a second handle");
     let sent = wanted.clone();
-    let sender = thread::spawn(move || writer.write_all(&sent));
+    let sender = Builder::new().spawn(move || writer.write_all(&sent)).expect("a thread");
     let mut got = vec![0; bytes];
     stream.read_exact(&mut got).expect("everything comes back");
     sender.join().expect("no panic").expect("everything is sent");
@@ -243,11 +244,14 @@ pub(crate) fn echo(stream: &mut TcpStream, bytes: usize) {
 
 /// Waits until something is so.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
-        thread::park_timeout(Duration::from_millis(20));
+    const STEP: Duration = Duration::from_millis(20);
+    for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
+        if is_so() {
+            return;
+        }
+        thread::park_timeout(STEP);
     }
+    panic!("{what}: not in time");
 }
 
 pub(crate) fn ip(arguments: &str) -> Result<(), String> {

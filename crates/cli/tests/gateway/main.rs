@@ -196,15 +196,20 @@ fn when_it_is_killed_the_kernel_forwards_by_itself() {
     let before = lab.traces();
     let gateway = lab.start(&lab.file(""));
     let mut streams = [lab.connect(false), lab.connect(true)];
-    streams.iter_mut().for_each(|s| echo(s, 1_000_000));
+    for stream in &mut streams {
+        echo(stream, 1_000_000);
+    }
     // in the middle of what is being sent
     let busy = lab.connect(false);
-    let running = std::thread::spawn(move || {
+    let send = move || {
         let mut busy = busy;
         echo(&mut busy, 20_000_000);
-    });
+    };
+    let running = std::thread::Builder::new().spawn(send).expect("a thread");
     gateway.end(Signal::KILL);
-    streams.iter_mut().for_each(|s| echo(s, 1_000_000));
+    for stream in &mut streams {
+        echo(stream, 1_000_000);
+    }
     running.join().expect("every byte came back");
     assert!(lab.ping(false) && lab.ping(true));
     echo(&mut lab.connect(true), 1_000_000);
@@ -250,11 +255,15 @@ add rule inet mine pass ct state invalid drop
     echo(&mut early, 100_000);
     let gateway = lab.start(&lab.file(""));
     let mut late = [lab.connect(false), lab.connect(true)];
-    late.iter_mut().for_each(|s| echo(s, 1_000_000));
+    for stream in &mut late {
+        echo(stream, 1_000_000);
+    }
     echo(&mut early, 1_000_000);
     assert!(figures(&lab)["figures"]["bytes"][1].as_u64().unwrap() > 3_000_000);
     gateway.end(Signal::KILL);
-    late.iter_mut().for_each(|s| echo(s, 1_000_000));
+    for stream in &mut late {
+        echo(stream, 1_000_000);
+    }
     echo(&mut early, 1_000_000);
     echo(&mut lab.connect(true), 1_000_000);
     lab.gateway(&["undo"]);
@@ -329,7 +338,7 @@ fn prometheus_finds_metrics() {
             .find(|l| l.starts_with("bentpipe_gateway_bytes_total{gateway=\"gateway\",from=\"lan\"}"));
         line.and_then(|l| l.rsplit(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{page}"))
     };
-    wait_until("bytes are counted", || value() > 100_000.0);
+    wait_until("counting bytes", || value() > 100_000.0);
 }
 
 #[test]
