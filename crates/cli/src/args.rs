@@ -89,6 +89,9 @@ pub(crate) enum Command {
     /// Show or change a link that is running, from another terminal.
     #[command(after_help = crate::link::EXAMPLES)]
     Link(crate::link::Link),
+    /// Run a gateway before a satellite hop on this machine, or look at one.
+    #[command(after_help = crate::gateway::EXAMPLES)]
+    Gateway(crate::gateway::Gateway),
     /// Watch a link that is running: rates, queues, losses, connections.
     Top(crate::top::Top),
     /// Run again what `emulate --journal` has recorded, in simulated time, and compare what comes out.

@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod emulate;
 mod expect;
+mod gateway;
 mod input;
 mod link;
 mod links;
@@ -37,10 +38,11 @@ enum Failure {
 
 fn main() -> ExitCode {
     let command = Args::parse().command;
-    // These two end with somebody else's exit status.
+    // These end with an exit status of their own, or of somebody else.
     let ended = match &command {
         Command::Emulate(options) => Some(emulate::run(options)),
         Command::Run(options) => Some(Ok(emulate::become_program(options))),
+        Command::Gateway(gateway) => Some(gateway::run(gateway)),
         _ => None,
     };
     let outcome = match ended {
@@ -81,7 +83,7 @@ fn run(command: &Command) -> Result<(String, bool), Failure> {
             Page::GatewayReference => bentpipe_scenario::gateway_file::reference(),
         }),
         // handled before
-        Command::Emulate(_) | Command::Run(_) => Ok(String::new()),
+        Command::Emulate(_) | Command::Run(_) | Command::Gateway(_) => Ok(String::new()),
     }?;
     Ok((text, true))
 }

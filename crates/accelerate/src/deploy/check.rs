@@ -13,7 +13,7 @@ use bentpipe_scenario::gateway_file::{Deploy, GatewayFile, Kind};
 use bentpipe_scenario::nearest;
 use rustix::thread::CapabilitySet;
 use serde::Serialize;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 use std::thread::Builder;
 
@@ -138,9 +138,8 @@ fn interfaces(deploy: &Deploy, netlink: &mut Netlink, mtu: &mut u32) -> Vec<Find
         let name = format!("interface {wanted}");
         if let Ok(Some(bytes)) = netlink.mtu(wanted) {
             mtus.push(bytes);
-            let state = fs::read_to_string(format!("/sys/class/net/{wanted}/operstate")).unwrap_or_default();
-            let found = format!("there, packets of {bytes} bytes, {}", state.trim());
-            all.push(Finding::good(&name, found.trim_end_matches(", ")));
+            let state = if netlink.carries(wanted).unwrap_or(false) { "up" } else { "not up" };
+            all.push(Finding::good(&name, format!("there, {state}, packets of {bytes} bytes")));
             continue;
         }
         let near = nearest(wanted, known.iter().map(String::as_str));

@@ -40,8 +40,8 @@ pub trait Engine: core::fmt::Debug {
     /// What it counts.
     fn figures(&mut self) -> Figures;
 
-    /// Its connections in the order of its table: at most `most` after the first `skip`.
-    fn flows(&mut self, skip: usize, most: usize) -> FlowPage;
+    /// Its connections in the order of its table: at most `most` from the place `from` on.
+    fn flows(&mut self, from: u32, most: usize) -> FlowPage;
 
     /// Connections that have ended since the last call.
     fn take_closed(&mut self) -> Vec<FlowFigures>;
@@ -151,7 +151,7 @@ impl Engine for Bare {
         }
     }
 
-    fn flows(&mut self, _: usize, _: usize) -> FlowPage {
+    fn flows(&mut self, _: u32, _: usize) -> FlowPage {
         FlowPage::default()
     }
 

@@ -9,6 +9,8 @@ mod error;
 mod plan;
 mod privileges;
 mod run;
+#[cfg(test)]
+mod run_tests;
 mod session;
 mod setup;
 mod signals;

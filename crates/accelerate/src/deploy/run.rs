@@ -54,7 +54,7 @@ pub struct Running<'a> {
     /// Its ports inline; `None` when it cannot do frames.
     pub inline: Option<Inline>,
     /// Where the log goes.
-    pub log: &'a mut dyn FnMut(Event),
+    pub log: &'a mut dyn FnMut(&Event),
 }
 
 impl core::fmt::Debug for Running<'_> {
@@ -65,7 +65,7 @@ impl core::fmt::Debug for Running<'_> {
 
 impl Running<'_> {
     fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
-        (self.log)(Event { level, name, text: text.into() });
+        (self.log)(&Event { level, name, text: text.into() });
     }
 }
 
@@ -146,18 +146,12 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     let orders = Orders::new(file);
     let engine = (running.start)(ports, &orders).map_err(Error::Engine)?;
     running.say(Level::Info, "started", format!("gateway {} of {}", session.name, running.path));
-    let mut gateway = Gateway {
-        orders,
-        engine,
-        groups: Groups::default(),
-        verdict: Verdict::TooFew,
-        bypass: None,
-        rates: Rates::default(),
-        clock: Clock::start(),
-    };
+    let mut gateway = Gateway::new(orders, engine);
     let why = gateway.attend(running, &mut desk, signals);
     // from now on packets take the way around us; what is held here still goes out
-    Debts { table: session.debts().table, ..Debts::default() }.pay();
+    for line in (Debts { table: session.debts().table, ..Debts::default() }).pay() {
+        running.say(Level::Info, "undone", line);
+    }
     gateway.look(running, &mut desk);
     let stopped = gateway.engine.stop().map_err(Error::Engine);
     stopped.and(why)
@@ -171,14 +165,14 @@ fn finish(running: &mut Running<'_>, session: &Session, lock: Locked) {
 }
 
 /// Where others ask.
-struct Desk {
-    server: Server,
-    http: Option<Http>,
-    records: Option<Records>,
+pub(super) struct Desk {
+    pub(super) server: Server,
+    pub(super) http: Option<Http>,
+    pub(super) records: Option<Records>,
 }
 
 impl Desk {
-    fn open(file: &GatewayFile, session: &Session) -> Result<Self, Error> {
+    pub(super) fn open(file: &GatewayFile, session: &Session) -> Result<Self, Error> {
         let http = file.status.prometheus.map(Http::bind).transpose();
         let http = http.map_err(|e| Error::system("the address for metrics", e))?;
         Ok(Self { server: Server::bind(&session.socket)?, http, records: records(file)? })
@@ -198,7 +192,8 @@ struct Rates {
     bps: [f64; 2],
 }
 
-struct Gateway {
+/// A gateway that runs.
+pub(super) struct Gateway {
     orders: Orders,
     engine: Box<dyn Engine>,
     groups: Groups,
@@ -210,6 +205,18 @@ struct Gateway {
 }
 
 impl Gateway {
+    pub(super) fn new(orders: Orders, engine: Box<dyn Engine>) -> Self {
+        Self {
+            orders,
+            engine,
+            groups: Groups::default(),
+            verdict: Verdict::TooFew,
+            bypass: None,
+            rates: Rates::default(),
+            clock: Clock::start(),
+        }
+    }
+
     /// Until a signal, or the data path's end; says which.
     fn attend(
         &mut self,
@@ -246,15 +253,16 @@ impl Gateway {
         }
     }
 
-    fn answer(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+    /// Answers what has come in.
+    pub(super) fn answer(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
         let Desk { server, http, records } = desk;
         let mut reload = Vec::new();
         server.serve(&mut |asked| {
             let reply = match asked {
                 Asked::Line(line) => match serde_json::from_slice::<Request>(line) {
                     Ok(Request::Status) => Reply::Status(Box::new(self.status(running, records.as_ref()))),
-                    Ok(Request::Flows { skip, most }) => {
-                        Reply::Flows(self.engine.flows(skip, most.min(PAGE)))
+                    Ok(Request::Flows { from, most }) => {
+                        Reply::Flows(self.engine.flows(from, most.min(PAGE)))
                     }
                     Ok(Request::Reload) => match self.exchange(running, records) {
                         Ok(message) => {
@@ -319,7 +327,7 @@ impl Gateway {
     }
 
     /// Once in a while: records, the comparison, and what follows from it.
-    fn look(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+    pub(super) fn look(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
         let closed = self.engine.take_closed();
         for flow in &closed {
             self.groups.add(flow);
@@ -362,7 +370,7 @@ impl Gateway {
         }
     }
 
-    fn status(&mut self, running: &Running<'_>, records: Option<&Records>) -> Status {
+    pub(super) fn status(&mut self, running: &Running<'_>, records: Option<&Records>) -> Status {
         let file = &self.orders.file;
         let figures = self.engine.figures();
         Status {

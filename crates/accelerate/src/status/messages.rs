@@ -14,9 +14,9 @@ pub enum Request {
     Status,
     /// Its connections, in the order of its table.
     Flows {
-        /// How many to pass over.
+        /// Where to begin: 0, or `next` of the page before.
         #[serde(default)]
-        skip: usize,
+        from: u32,
         /// At most so many; never more than [`PAGE`].
         #[serde(default = "page")]
         most: usize,
@@ -114,6 +114,8 @@ pub struct FlowPage {
     pub all: u64,
     /// These.
     pub flows: Vec<FlowFigures>,
+    /// Where the next page begins; null when this is the last.
+    pub next: Option<u32>,
 }
 
 /// A connection. Pairs are for LAN and satellite.

@@ -70,7 +70,7 @@ fn look(client: &mut Client) -> Result<State, Failure> {
 }
 
 /// Waits for the next look; true when the user has had enough.
-fn quits() -> io::Result<bool> {
+pub(crate) fn quits() -> io::Result<bool> {
     if !event::poll(EVERY)? {
         return Ok(false);
     }

@@ -1,0 +1,217 @@
+//! What a gateway does between its start and its end, with a data path that does as it is told.
+
+use super::engine::{Engine, Orders};
+use super::run::{Desk, Event, Gateway, Running};
+use super::session::{Session, Sessions};
+use super::setup::Debts;
+use crate::status::client::Client;
+use crate::status::{Figures, FlowFigures, FlowPage, Reply, Request, Verdict};
+use bentpipe_scenario::Source;
+use bentpipe_scenario::gateway_file::{GatewayFile, load};
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::{env, fs, process, thread};
+
+const FILE: &str = "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"a\"\nsatellite = \"b\"\n";
+
+/// What the data path was told, and what it will tell.
+#[derive(Debug, Default)]
+struct Script {
+    closed: Vec<FlowFigures>,
+    told: Vec<bool>,
+    bytes: [u64; 2],
+}
+
+#[derive(Debug)]
+struct Puppet {
+    script: Arc<Mutex<Script>>,
+    ended: PipeReader,
+    _end: PipeWriter,
+}
+
+impl Engine for Puppet {
+    fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    fn figures(&mut self) -> Figures {
+        Figures { bytes: self.script.lock().unwrap().bytes, accelerated: 3, ..Figures::default() }
+    }
+
+    fn flows(&mut self, from: u32, most: usize) -> FlowPage {
+        let flow = |n: u32| FlowFigures { lan: format!("10.0.0.1:{n}"), ..FlowFigures::default() };
+        let next = Some(from.saturating_add(most as u32)).filter(|n| *n < 5000);
+        FlowPage { all: 5000, flows: (from..5000).take(most).map(flow).collect(), next }
+    }
+
+    fn take_closed(&mut self) -> Vec<FlowFigures> {
+        core::mem::take(&mut self.script.lock().unwrap().closed)
+    }
+
+    fn tell(&mut self, orders: &Orders) -> Result<(), String> {
+        self.script.lock().unwrap().told.push(orders.accelerate);
+        Ok(())
+    }
+
+    fn stop(self: Box<Self>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+struct Stage {
+    gateway: Gateway,
+    desk: Desk,
+    script: Arc<Mutex<Script>>,
+    folder: PathBuf,
+    file: GatewayFile,
+    log: Vec<Event>,
+}
+
+impl Stage {
+    fn new(name: &str, more: &str) -> Self {
+        let folder = env::temp_dir().join(format!("bentpipe-run-{name}-{}", process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let more = more.replace("FOLDER", &folder.display().to_string());
+        let file = load(&Source::new("gw.toml", format!("{FILE}{more}"))).unwrap();
+        let session = Session::new("g", "gw.toml", folder.join("g.sock"), 0, &Debts::default());
+        let desk = Desk::open(&file, &session).unwrap();
+        let script = Arc::new(Mutex::new(Script::default()));
+        let (ended, end) = io::pipe().unwrap();
+        let engine = Puppet { script: Arc::clone(&script), ended, _end: end };
+        let gateway = Gateway::new(Orders::new(file.clone()), Box::new(engine));
+        Self { gateway, desk, script, folder, file, log: Vec::new() }
+    }
+
+    /// Does something with the gateway as its loop does.
+    fn with<T>(&mut self, act: impl FnOnce(&mut Gateway, &mut Running<'_>, &mut Desk) -> T) -> T {
+        let (file, log) = (self.file.clone(), &mut self.log);
+        let mut running = Running {
+            path: "gw.toml",
+            read: &|| Ok(file.clone()),
+            sessions: Sessions::at(&self.folder),
+            start: |_, _| Err("not started here".to_owned()),
+            inline: None,
+            log: &mut |event| log.push(event.clone()),
+        };
+        act(&mut self.gateway, &mut running, &mut self.desk)
+    }
+
+    /// `n` connections end in both groups; those that are accelerated have this many times the speed of the others.
+    fn end_connections(&mut self, n: u64, times: f64) {
+        for i in 0..n {
+            let bps = 1_000_000 + 10_000 * i;
+            let flow = |bps: u64, why: Option<&str>| FlowFigures {
+                goodput_bps: Some(bps),
+                acked_bytes: 1_000_000,
+                why_passing: why.map(str::to_owned),
+                ..FlowFigures::default()
+            };
+            let closed = &mut self.script.lock().unwrap().closed;
+            closed.extend([flow((bps as f64 * times) as u64, None), flow(bps, Some("sampled"))]);
+        }
+        self.with(Gateway::look);
+    }
+
+    /// Asks over the socket, while the gateway serves it.
+    fn ask(&mut self, request: Request) -> Reply {
+        let path = self.folder.join("g.sock");
+        let ask = move || Client::connect(&path).unwrap().ask(&request).unwrap();
+        let asking = thread::Builder::new().spawn(ask).unwrap();
+        while !asking.is_finished() {
+            self.with(Gateway::answer);
+            thread::yield_now();
+        }
+        asking.join().unwrap()
+    }
+
+    fn says(&self, name: &str) -> usize {
+        self.log.iter().filter(|event| event.name == name).count()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn when_it_is_slower_it_says_so_and_stops_accelerating() {
+    let mut stage = Stage::new("slower", "[policy]\nsample = \"10 %\"\nbypass_when_slower = true\n");
+    stage.end_connections(5, 0.5);
+    assert!(stage.log.is_empty(), "too few to say anything: {:?}", stage.log);
+    stage.end_connections(50, 0.5);
+    assert_eq!((stage.says("gain"), stage.says("bypass")), (1, 1), "{:?}", stage.log);
+    assert!(
+        stage.log[0].text.starts_with("ACCELERATED CONNECTIONS ARE SLOWER: 0.50 times"),
+        "{:?}",
+        stage.log
+    );
+    assert_eq!(stage.script.lock().unwrap().told, [false]);
+    stage.end_connections(50, 0.5);
+    assert_eq!(stage.script.lock().unwrap().told, [false], "it is said once");
+    let Reply::Status(status) = stage.ask(Request::Status) else { panic!("no status") };
+    assert!(status.bypass.is_some_and(|why| why.contains("SLOWER")));
+    assert_eq!(status.sample.map(|s| s.verdict), Some(Verdict::Slower));
+    // whoever reads the file again wants to try again, even if it is the same
+    let Reply::Done { message } = stage.ask(Request::Reload) else { panic!("not reloaded") };
+    assert_eq!(message, "gw.toml is in force");
+    assert_eq!(stage.script.lock().unwrap().told, [false, true]);
+    let Reply::Status(status) = stage.ask(Request::Status) else { panic!("no status") };
+    assert_eq!((status.bypass, status.sample.map(|s| s.verdict)), (None, Some(Verdict::TooFew)));
+}
+
+#[test]
+fn a_gain_is_told_and_nothing_is_stopped() {
+    let mut stage = Stage::new("faster", "[policy]\nsample = \"10 %\"\nbypass_when_slower = true\n");
+    stage.end_connections(50, 40.0);
+    assert_eq!((stage.says("gain"), stage.says("bypass")), (1, 0));
+    assert!(
+        stage.log[0].text.starts_with("accelerated connections are 40.00 times as fast"),
+        "{:?}",
+        stage.log
+    );
+    let mut plain = Stage::new("plain", "");
+    plain.end_connections(50, 0.1);
+    assert!(plain.log.is_empty(), "nobody asked for a comparison");
+    let mut warned = Stage::new("warned", "[policy]\nsample = \"10 %\"\n");
+    warned.end_connections(50, 0.1);
+    assert_eq!((warned.says("gain"), warned.says("bypass")), (1, 0));
+    assert!(warned.script.lock().unwrap().told.is_empty());
+}
+
+#[test]
+fn connections_that_end_are_recorded() {
+    let mut stage = Stage::new("records", "[status]\nrecords = \"FOLDER/flows.csv\"\n");
+    stage.end_connections(3, 2.0);
+    stage.end_connections(1, 2.0);
+    let text = fs::read_to_string(stage.folder.join("flows.csv")).unwrap();
+    assert_eq!(text.lines().count(), 1 + 8, "{text}");
+    // no record is lost because the disk was full for a while: they are counted
+    let Reply::Status(status) = stage.ask(Request::Status) else { panic!("no status") };
+    assert_eq!(status.records_lost, 0);
+}
+
+#[test]
+fn connections_come_in_pages() {
+    let mut stage = Stage::new("pages", "");
+    let Reply::Flows(page) = stage.ask(Request::Flows { from: 10, most: 2 }) else { panic!("no page") };
+    assert_eq!((page.all, page.flows.len(), page.flows[0].lan.as_str()), (5000, 2, "10.0.0.1:10"));
+    let Reply::Flows(page) = stage.ask(Request::Flows { from: 0, most: usize::MAX }) else {
+        panic!("no page")
+    };
+    assert_eq!((page.flows.len(), page.next), (1000, Some(1000)), "an answer has its limit");
+}
+
+#[test]
+fn throughput_is_that_of_the_time_between_two_looks() {
+    let mut stage = Stage::new("rates", "");
+    stage.with(Gateway::look);
+    stage.script.lock().unwrap().bytes = [1_000_000, 0];
+    stage.with(Gateway::look);
+    let status = stage.with(|gateway, running, desk| gateway.status(running, desk.records.as_ref()));
+    assert!(status.throughput_bps[0] > 8e6 && status.throughput_bps[1] < 1.0, "{:?}", status.throughput_bps);
+}

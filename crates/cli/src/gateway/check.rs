@@ -1,0 +1,46 @@
+//! What `bentpipe gateway check` prints.
+
+use crate::Failure;
+use bentpipe_accelerate::deploy::{Check, Standing};
+use core::fmt::Write as _;
+use serde_json::json;
+
+/// The whole check as text or JSON.
+pub(super) fn text(file: &str, check: &Check, json: bool) -> Result<String, Failure> {
+    let steps: Vec<String> = check.plan.steps.iter().map(ToString::to_string).collect();
+    if json {
+        let value = json!({
+            "file": file,
+            "starts": check.is_good(),
+            "intercepts": check.intercepted,
+            "steps": steps,
+            "findings": check.findings,
+        });
+        return serde_json::to_string_pretty(&value)
+            .map(|text| text + "\n")
+            .map_err(|e| Failure::Run(format!("error: {e}")));
+    }
+    let mut out = String::from("would go through the gateway:\n");
+    for line in &check.intercepted {
+        let _ = writeln!(out, "  {line}");
+    }
+    out += "\nwould be changed, and taken back at the end:\n";
+    for line in steps.iter().flat_map(|step| step.lines()) {
+        let _ = writeln!(out, "  {line}");
+    }
+    out += "\nthis machine:\n";
+    let width = check.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
+    for finding in &check.findings {
+        let mark = match finding.standing {
+            Standing::Good => "ok",
+            Standing::Lack => "--",
+            Standing::Bad => "NO",
+        };
+        let _ = writeln!(out, "{mark}  {:width$}  {}", finding.name, finding.found);
+        for mend in &finding.mends {
+            let _ = writeln!(out, "    {:width$}  mend: {mend}", "");
+        }
+    }
+    out += if check.is_good() { "\nthe gateway would start\n" } else { "\nthe gateway would not start\n" };
+    Ok(out)
+}

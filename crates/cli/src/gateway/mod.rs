@@ -1,0 +1,165 @@
+//! `bentpipe gateway`: a gateway before a satellite hop, on this machine.
+
+mod check;
+mod show;
+mod top;
+
+use crate::{BAD_INPUT, Failure, input, print};
+use bentpipe_accelerate::deploy::{self, Bare, Event, Level, RUN_FOLDER, Running, Sessions};
+use bentpipe_accelerate::status::client::Client;
+use bentpipe_accelerate::status::{Reply, Request};
+use bentpipe_scenario::gateway_file::{GatewayFile, load};
+use clap::{Args, Subcommand};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  bentpipe gateway check gateway.toml
+  sudo bentpipe gateway run gateway.toml
+  sudo bentpipe gateway status
+  sudo bentpipe gateway top
+  sudo bentpipe gateway undo";
+
+/// A gateway.
+#[derive(Debug, Args)]
+pub(crate) struct Gateway {
+    #[command(subcommand)]
+    action: Action,
+    /// Which gateway, when several are running.
+    #[arg(long, value_name = "NAME", global = true)]
+    name: Option<String>,
+    /// Folder of session files.
+    #[arg(long, value_name = "DIR", global = true, default_value = RUN_FOLDER)]
+    run_dir: PathBuf,
+    /// Print the answer as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Say what would be intercepted and changed, and what is missing. Changes nothing.
+    ///
+    /// Exit status 2 when the gateway would not start.
+    Check {
+        /// Gateway file.
+        file: PathBuf,
+    },
+    /// Run a gateway until it is ended; then everything is as before.
+    ///
+    /// SIGTERM and Ctrl-C end it, SIGHUP has it read its file again.
+    Run {
+        /// Gateway file.
+        file: PathBuf,
+    },
+    /// Show how it is: connections, losses, what it holds, the proof of gain.
+    Status,
+    /// List its connections.
+    Flows {
+        /// Where to begin: where the page before ended.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        from: u32,
+        /// At most so many.
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        most: usize,
+    },
+    /// Watch it in the terminal.
+    Top {
+        /// Print it once, as plain text, and end.
+        #[arg(long)]
+        once: bool,
+    },
+    /// Have it read its file again, without losing a connection.
+    Reload,
+    /// Take back everything that gateways have changed: those that were killed, and those that run, after asking them to stop.
+    Undo,
+}
+
+/// Does it; gives the exit status.
+pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
+    let sessions = Sessions::at(&gateway.run_dir);
+    let name = gateway.name.as_deref();
+    let text = match &gateway.action {
+        Action::Check { file } => {
+            let check = deploy::check(&read(file).map_err(Failure::Input)?, &sessions, false);
+            print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
+            return Ok(if check.is_good() { 0 } else { BAD_INPUT });
+        }
+        Action::Run { file } => return carry(file, sessions),
+        Action::Undo => undo(&sessions, name)?,
+        Action::Reload => match ask(&mut connect(&sessions, name)?, &Request::Reload)? {
+            Reply::Done { message } => message + "\n",
+            _ => return Err(foreign()),
+        },
+        Action::Status => show::status(&mut connect(&sessions, name)?, gateway.json)?,
+        Action::Flows { from, most } => {
+            show::flows(&mut connect(&sessions, name)?, *from, *most, gateway.json)?
+        }
+        Action::Top { once } => top::run(&mut connect(&sessions, name)?, *once)?,
+    };
+    print(&text).map(|()| 0)
+}
+
+/// Reads a gateway file; an error is the whole picture.
+fn read(path: &Path) -> Result<GatewayFile, String> {
+    let source = input::file(path).map_err(|failure| match failure {
+        Failure::Input(text) | Failure::Run(text) => text,
+    })?;
+    load(&source).map_err(|diagnostic| diagnostic.to_string())
+}
+
+fn carry(path: &Path, sessions: Sessions) -> Result<u8, Failure> {
+    let file = read(path).map_err(Failure::Input)?;
+    let running = Running {
+        path: &path.display().to_string(),
+        read: &|| read(path),
+        sessions,
+        start: Bare::start,
+        inline: None,
+        log: &mut log,
+    };
+    deploy::run(running, file).map(|()| 0).map_err(|e| refused(&e))
+}
+
+/// A line for the journal: keys and values.
+fn log(event: &Event) {
+    let level = match event.level {
+        Level::Info => "info",
+        Level::Warning => "warning",
+    };
+    for line in event.text.lines() {
+        let text = line.replace('\\', "\\\\").replace('"', "\\\"");
+        // nobody is left to tell when it cannot be written
+        let _ = writeln!(io::stderr(), "level={level} event=\"{}\" text=\"{text}\"", event.name);
+    }
+}
+
+fn undo(sessions: &Sessions, name: Option<&str>) -> Result<String, Failure> {
+    let done = deploy::undo(sessions, name).map_err(|e| refused(&e))?;
+    if done.is_empty() {
+        return Ok("nothing to take back\n".to_owned());
+    }
+    Ok(done.join("\n") + "\n")
+}
+
+fn refused(error: &deploy::Error) -> Failure {
+    if error.is_refusal() { Failure::Input(error.to_string()) } else { Failure::Run(error.to_string()) }
+}
+
+fn connect(sessions: &Sessions, name: Option<&str>) -> Result<Client, Failure> {
+    let session = sessions.choose(name).map_err(|e| refused(&e))?;
+    Client::connect(&session.socket).map_err(|e| Failure::Run(format!("error: {e}")))
+}
+
+/// Asks; a refusal is an error.
+fn ask(client: &mut Client, request: &Request) -> Result<Reply, Failure> {
+    match client.ask(request).map_err(|e| Failure::Run(format!("error: {e}")))? {
+        Reply::Refused { message } if message.starts_with("error: ") => Err(Failure::Input(message)),
+        Reply::Refused { message } => Err(Failure::Input(format!("error: {message}"))),
+        reply => Ok(reply),
+    }
+}
+
+fn foreign() -> Failure {
+    Failure::Run("error: the gateway answers something else".to_owned())
+}

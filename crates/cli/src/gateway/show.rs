@@ -1,0 +1,202 @@
+//! What `bentpipe gateway status` and `flows` print.
+
+use super::{ask, foreign};
+use crate::Failure;
+use crate::link::{rate, time};
+use bentpipe_accelerate::status::client::Client;
+use bentpipe_accelerate::status::{FlowFigures, FlowPage, Reply, Request, Status};
+use core::fmt::Write as _;
+use std::thread::park_timeout;
+use std::time::Duration;
+
+/// Throughput is counted once a second: a gateway that has just begun has none yet.
+const FIRST: f64 = 1.2;
+
+pub(super) fn status(client: &mut Client, json: bool) -> Result<String, Failure> {
+    let mut status = look(client)?;
+    if status.uptime_s < FIRST {
+        park_timeout(Duration::from_secs_f64(FIRST - status.uptime_s.max(0.0)));
+        status = look(client)?;
+    }
+    if json {
+        return pretty(&status);
+    }
+    Ok(text(&status))
+}
+
+pub(super) fn look(client: &mut Client) -> Result<Status, Failure> {
+    match ask(client, &Request::Status)? {
+        Reply::Status(status) => Ok(*status),
+        _ => Err(foreign()),
+    }
+}
+
+pub(super) fn page(client: &mut Client, from: u32, most: usize) -> Result<FlowPage, Failure> {
+    match ask(client, &Request::Flows { from, most })? {
+        Reply::Flows(page) => Ok(page),
+        _ => Err(foreign()),
+    }
+}
+
+pub(super) fn flows(client: &mut Client, from: u32, most: usize, json: bool) -> Result<String, Failure> {
+    let page = page(client, from, most)?;
+    if json {
+        return pretty(&page);
+    }
+    let mut out = heading() + "\n";
+    for flow in &page.flows {
+        let _ = writeln!(out, "{}", row(flow));
+    }
+    if let Some(next) = page.next {
+        let _ = writeln!(out, "{} of {} connections; more with --from {next}", page.flows.len(), page.all);
+    }
+    Ok(out)
+}
+
+fn pretty(value: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map(|t| t + "\n").map_err(|e| Failure::Run(format!("error: {e}")))
+}
+
+/// One line each: what it is, its traffic, its connections, the hop, what was lost here, and the proof.
+pub(super) fn text(status: &Status) -> String {
+    let figures = &status.figures;
+    let own = status.rate_bps.map_or("not paced".to_owned(), |bps| format!("hop {}", rate(bps as f64)));
+    let mut out = format!(
+        "gateway {} ({}, {})  {}  {own}\n",
+        status.name,
+        status.kind,
+        status.file,
+        time(status.uptime_s)
+    );
+    let [lan, satellite] = status.throughput_bps.map(rate);
+    let _ = writeln!(out, "traffic      {lan} to the satellite, {satellite} back");
+    let _ = writeln!(
+        out,
+        "connections  {} accelerated, {} passing{}, {} in all since the start",
+        figures.accelerated,
+        figures.passing,
+        reasons(&figures.passing_why),
+        figures.connections
+    );
+    let _ = writeln!(
+        out,
+        "hop          {} packets lost, {} sent again, {} further copies",
+        figures.lost, figures.repaired, figures.copied
+    );
+    let _ = writeln!(out, "held         {} B, at most {} B", figures.held_bytes, figures.held_peak_bytes);
+    let _ = writeln!(out, "kept back    {}", listed(&figures.not_forwarded));
+    let _ = writeln!(out, "dropped      {}", listed(&figures.port_drops));
+    if status.records_lost > 0 {
+        let _ = writeln!(out, "records      {} could not be written", status.records_lost);
+    }
+    if let Some(sample) = &status.sample {
+        let _ = writeln!(out, "gain         {}", sample.sentence);
+    }
+    if let Some(bypass) = &status.bypass {
+        let _ = writeln!(out, "NOTHING IS ACCELERATED: {bypass}");
+    }
+    out
+}
+
+/// Counts that are not zero, in brackets.
+fn reasons(counts: &[(String, u64)]) -> String {
+    let listed = listed(counts);
+    if listed == "none" { String::new() } else { format!(" ({listed})") }
+}
+
+/// Counts that are not zero.
+fn listed(counts: &[(String, u64)]) -> String {
+    let some: Vec<String> =
+        counts.iter().filter(|c| c.1 > 0).map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
+    if some.is_empty() { "none".to_owned() } else { some.join(", ") }
+}
+
+pub(super) fn heading() -> String {
+    cells(["LAN", "satellite", "treatment", "RTT", "goodput", "window", "shown", "repaired"])
+}
+
+pub(super) fn row(flow: &FlowFigures) -> String {
+    let treatment = flow.why_passing.as_ref().map_or("accelerated".to_owned(), |why| why.replace('_', " "));
+    let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.0} ms"));
+    let goodput = flow.goodput_bps.map_or("-".to_owned(), |bps| rate(bps as f64));
+    let [window, shown, repaired] =
+        [flow.window_bytes, flow.shown_bytes, flow.repaired].map(|n| n.to_string());
+    cells([&flow.lan, &flow.satellite, &treatment, &rtt, &goodput, &window, &shown, &repaired])
+}
+
+fn cells([lan, satellite, treatment, rtt, goodput, window, shown, repaired]: [&str; 8]) -> String {
+    format!(
+        "{lan:24} {satellite:24} {treatment:14} {rtt:>8} {goodput:>12} {window:>9} {shown:>9} {repaired:>9}"
+    )
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use bentpipe_accelerate::status::Figures;
+
+    pub(crate) fn sample() -> (Status, FlowPage) {
+        let figures = Figures {
+            accelerated: 12,
+            passing: 3,
+            passing_why: vec![
+                ("sampled".to_owned(), 2),
+                ("mid_stream".to_owned(), 1),
+                ("signed".to_owned(), 0),
+            ],
+            connections: 512,
+            lost: 7,
+            repaired: 9,
+            held_bytes: 190_000,
+            held_peak_bytes: 2_000_000,
+            not_forwarded: vec![("duplicate_ack".to_owned(), 40)],
+            port_drops: vec![("lan_send".to_owned(), 0)],
+            ..Figures::default()
+        };
+        let status = Status {
+            name: "gateway".to_owned(),
+            file: "gw.toml".to_owned(),
+            kind: "routed".to_owned(),
+            uptime_s: 71.2,
+            rate_bps: Some(24_000_000),
+            throughput_bps: [23.9e6, 0.4e6],
+            figures,
+            ..Status::default()
+        };
+        let flow = FlowFigures {
+            lan: "10.0.0.1:40112".to_owned(),
+            satellite: "192.0.2.1:443".to_owned(),
+            rtt_ms: Some(1003.2),
+            goodput_bps: Some(23_000_000),
+            window_bytes: 65_535,
+            shown_bytes: 3_100_000,
+            repaired: 9,
+            ..FlowFigures::default()
+        };
+        let passing = FlowFigures { why_passing: Some("mid_stream".to_owned()), ..flow.clone() };
+        (status, FlowPage { all: 15, flows: vec![flow, passing], next: Some(2) })
+    }
+
+    #[test]
+    fn a_status_in_words() {
+        let wanted = "\
+gateway gateway (routed, gw.toml)  71.2 s  hop 24 Mbit/s
+traffic      23.9 Mbit/s to the satellite, 400 kbit/s back
+connections  12 accelerated, 3 passing (2 sampled, 1 mid stream), 512 in all since the start
+hop          7 packets lost, 9 sent again, 0 further copies
+held         190000 B, at most 2000000 B
+kept back    40 duplicate ack
+dropped      none
+";
+        assert_eq!(text(&sample().0), wanted);
+    }
+
+    #[test]
+    fn rows_stand_below_their_headings() {
+        let (_, page) = sample();
+        for flow in &page.flows {
+            assert_eq!(row(flow).len(), heading().len(), "{}", row(flow));
+        }
+        assert!(row(&page.flows[1]).contains(" mid stream "));
+    }
+}

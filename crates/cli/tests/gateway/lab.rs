@@ -1,0 +1,277 @@
+//! A host, a router and a far host in network namespaces of their own. Gone when the test ends.
+
+use bentpipe_os::namespace;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio, id};
+use std::thread::{self, Builder};
+use std::time::Duration;
+
+/// Places of the namespaces.
+const HOST: usize = 0;
+pub(crate) const ROUTER: usize = 1;
+const FAR: usize = 2;
+
+/// Longest wait for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Lab {
+    nets: [OwnedFd; 3],
+    pub(crate) folder: PathBuf,
+}
+
+impl Lab {
+    /// Makes it; `None`, with a line that says so, when that cannot be done here. `routed`: the far host knows the way back.
+    pub(crate) fn new(test: &str, routed: bool) -> Option<Self> {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("gateway-{test}-{}", id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for the test");
+        let place = folder.clone();
+        let made = Builder::new().spawn(move || Self::build(place, routed)).expect("a thread").join();
+        match made.expect("no panic while making namespaces") {
+            Ok(lab) => Some(lab),
+            Err(why) => {
+                println!("SKIPPED {test}: {why}");
+                None
+            }
+        }
+    }
+
+    fn build(folder: PathBuf, routed: bool) -> Result<Self, String> {
+        fs::File::options().write(true).open("/dev/net/tun").map_err(|e| format!("/dev/net/tun: {e}"))?;
+        let net = || namespace::new_network().map_err(|e| format!("no network namespace: {e}"));
+        let lab = Self { nets: [net()?, net()?, net()?], folder };
+        lab.at(ROUTER, || -> Result<(), String> {
+            ip("link set lo up")?;
+            for (near, far, net) in [("eth1", "a0", HOST), ("eth0", "b0", FAR)] {
+                let there = format!("/proc/{}/fd/{}", id(), lab.nets[net].as_raw_fd());
+                ip(&format!("link add {near} type veth peer name {far} netns {there}"))?;
+                ip(&format!("link set {near} up"))?;
+            }
+            for (interface, n) in [("eth1", 1), ("eth0", 2)] {
+                ip(&format!("addr add 10.77.{n}.1/24 dev {interface}"))?;
+                ip(&format!("-6 addr add fd77:{n}::1/64 dev {interface} nodad"))?;
+            }
+            for name in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+                fs::write(format!("/proc/sys/net/{name}"), "1").map_err(|e| e.to_string())?;
+            }
+            Ok(())
+        })?;
+        for (net, interface, n) in [(HOST, "a0", 1), (FAR, "b0", 2)] {
+            lab.at(net, || -> Result<(), String> {
+                ip("link set lo up")?;
+                ip(&format!("link set {interface} up"))?;
+                ip(&format!("addr add 10.77.{n}.2/24 dev {interface}"))?;
+                ip(&format!("-6 addr add fd77:{n}::2/64 dev {interface} nodad"))?;
+                if net == FAR && !routed {
+                    return Ok(());
+                }
+                ip(&format!("route add default via 10.77.{n}.1"))?;
+                ip(&format!("-6 route add default via fd77:{n}::1"))
+            })?;
+        }
+        Ok(lab)
+    }
+
+    /// Does something in a namespace.
+    pub(crate) fn at<T>(&self, net: usize, act: impl FnOnce() -> T) -> T {
+        namespace::in_network(&self.nets[net], act).expect("a namespace we made")
+    }
+
+    /// A gateway file in the folder of the test; `more` is added at its end.
+    pub(crate) fn file(&self, more: &str) -> String {
+        let path = self.folder.join("gw.toml");
+        let text = format!(
+            "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"eth1\"\nsatellite = \"eth0\"\n{more}"
+        );
+        fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    }
+
+    pub(crate) fn run_dir(&self) -> PathBuf {
+        self.folder.join("run")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+        command.arg("gateway").args(args).arg("--run-dir").arg(self.run_dir());
+        command
+    }
+
+    /// `bentpipe gateway ARGS` on the router.
+    pub(crate) fn gateway(&self, args: &[&str]) -> Output {
+        self.at(ROUTER, || self.command(args).output().expect("it starts"))
+    }
+
+    /// The same with something changed about the command.
+    pub(crate) fn gateway_with(&self, args: &[&str], change: impl FnOnce(&mut Command)) -> Output {
+        let mut command = self.command(args);
+        change(&mut command);
+        self.at(ROUTER, || command.output().expect("it starts"))
+    }
+
+    /// Starts a gateway and waits until it has started.
+    pub(crate) fn start(&self, file: &str) -> Gateway {
+        let mut command = self.command(&["run", file]);
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = self.at(ROUTER, || command.spawn().expect("it starts"));
+        let mut log = BufReader::new(child.stderr.take().expect("its standard error"));
+        let mut lines = String::new();
+        while !lines.contains("event=\"started\"") {
+            let read = log.read_line(&mut lines).expect("its log");
+            assert!(read > 0, "the gateway has ended:\n{lines}");
+        }
+        Gateway { child, log, lines }
+    }
+
+    /// All that a gateway could change on the router.
+    pub(crate) fn traces(&self) -> String {
+        self.at(ROUTER, || {
+            let run = |program: &str, args: &str| {
+                let output = Command::new(program).args(args.split(' ')).output().expect("it runs");
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                // these come up by themselves some time later
+                let lasting = text.lines().filter(|l| !l.contains("fe80") && !l.starts_with("anycast"));
+                lasting.collect::<Vec<_>>().join("\n")
+            };
+            let liberal = fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal");
+            [
+                run("nft", "list ruleset"),
+                run("ip", "rule show"),
+                run("ip", "-6 rule show"),
+                run("ip", "-br link show"),
+                run("ip", "route show table all"),
+                liberal.unwrap_or_default(),
+                format!("{}", self.run_dir().exists()),
+            ]
+            .join("\n--\n")
+        })
+    }
+
+    /// A connection from the host to the far host over which bytes come back as they are sent.
+    pub(crate) fn connect(&self, v6: bool) -> TcpStream {
+        let address: IpAddr = if v6 { "fd77:2::2" } else { "10.77.2.2" }.parse().expect("an address");
+        let listener = self.at(FAR, || TcpListener::bind(SocketAddr::new(address, 0))).expect("a listener");
+        let to = listener.local_addr().expect("an address");
+        let answer = move || {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(n @ 1..) = stream.read(&mut buffer) {
+                if stream.write_all(&buffer[..n]).is_err() {
+                    return;
+                }
+            }
+        };
+        Builder::new().spawn(answer).expect("a thread");
+        let stream = self.at(HOST, || TcpStream::connect_timeout(&to, PATIENCE)).expect("a way through");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+        stream
+    }
+
+    pub(crate) fn ping(&self, v6: bool) -> bool {
+        let address = if v6 { "fd77:2::2" } else { "10.77.2.2" };
+        let args = ["-c", "2", "-i", "0.1", "-W", "5", address];
+        self.at(HOST, || Command::new("ping").args(args).output()).is_ok_and(|o| o.status.success())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A gateway that runs.
+pub(crate) struct Gateway {
+    child: Child,
+    log: BufReader<std::process::ChildStderr>,
+    pub(crate) lines: String,
+}
+
+impl Gateway {
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("a process")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.pid()).expect("a process");
+        kill_process(pid, signal).expect("it is there");
+    }
+
+    /// The log up to a line that holds `word`.
+    pub(crate) fn wait_for(&mut self, word: &str) {
+        while !self.lines.contains(word) {
+            let read = self.log.read_line(&mut self.lines).expect("its log");
+            assert!(read > 0, "the gateway has ended:\n{}", self.lines);
+        }
+    }
+
+    /// Sends a signal and waits for the end: exit status, and the log.
+    pub(crate) fn end(mut self, signal: Signal) -> (Option<i32>, String) {
+        self.signal(signal);
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).expect("its log");
+        let status = self.child.wait().expect("it ends");
+        self.lines += &rest;
+        (status.code(), core::mem::take(&mut self.lines))
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // it may have ended
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends bytes and gets the same back, so many.
+pub(crate) fn echo(stream: &mut TcpStream, bytes: usize) {
+    let wanted: Vec<u8> = (0..bytes).map(|i| (i * 7 % 251) as u8).collect();
+    let mut writer = stream.try_clone().expect("a second handle");
+    let sent = wanted.clone();
+    let sender = Builder::new().spawn(move || writer.write_all(&sent)).expect("a thread");
+    let mut got = vec![0; bytes];
+    stream.read_exact(&mut got).expect("everything comes back");
+    sender.join().expect("no panic").expect("everything is sent");
+    assert!(got == wanted, "bytes changed on the way");
+}
+
+/// Waits until something is so.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    const STEP: Duration = Duration::from_millis(20);
+    for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
+        if is_so() {
+            return;
+        }
+        thread::park_timeout(STEP);
+    }
+    panic!("{what}: not in time");
+}
+
+pub(crate) fn ip(arguments: &str) -> Result<(), String> {
+    let out =
+        Command::new("ip").args(arguments.split(' ')).output().map_err(|e| format!("no program ip: {e}"))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
+}
+
+pub(crate) fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What a file says, or nothing.
+pub(crate) fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
