@@ -7,10 +7,10 @@
 use super::addresses::Addresses;
 use super::buffers::Buffers;
 use super::counters::Counters;
-use super::emit::{Emitted, emit};
+use super::emit::{Emitted, emit, joint};
 use super::frame::Unit;
 use super::parse::{HEADER_SPACE, Parsed, parse};
-use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, NodeId, Packet, Size, World};
+use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, NodeId, Packet, Port, Size, World};
 use bentpipe_gateway::{Gateway, LAN, SATELLITE};
 use bentpipe_os::port::Received;
 use bentpipe_os::wait::{Ready, wait};
@@ -217,7 +217,8 @@ impl<N: Middle> Core<N> {
         while let Some(off) = self.world.take_duplicated() {
             self.buffers.hold(off);
         }
-        while let Some((_, port, packet)) = self.world.outbox.pop_front() {
+        while let Some((_, port, mut packet)) = self.world.outbox.pop_front() {
+            self.join(port, &mut packet);
             let sent = self.send(usize::from(port != LAN), &packet);
             self.buffers.release(packet.body.off);
             self.world.give_blank(packet);
@@ -228,6 +229,20 @@ impl<N: Middle> Core<N> {
             self.world.give_blank(packet);
         }
         Ok(())
+    }
+
+    /// Makes one packet of `packet` and those behind it that go on where it ends: a super-packet costs little more than a packet.
+    fn join(&mut self, port: Port, packet: &mut Packet) {
+        while let Some((_, to, next)) = self.world.outbox.front() {
+            let segment = self.buffers.get(packet.body.off).and_then(|held| joint(&held, packet, next));
+            let Some(segment) = segment.filter(|_| *to == port) else { return };
+            let Some((_, _, next)) = self.world.outbox.pop_front() else { return };
+            packet.segment = segment;
+            packet.body.len += next.body.len;
+            packet.tcp.flags = packet.tcp.flags.with(next.tcp.flags);
+            self.buffers.release(next.body.off);
+            self.world.give_blank(next);
+        }
     }
 
     fn send(&mut self, to: usize, packet: &Packet) -> io::Result<()> {
