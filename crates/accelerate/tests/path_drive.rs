@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use bentpipe_accelerate::path::{Attendant, Core, Drive, Middle, Unit, parse};
+use bentpipe_accelerate::path::{Attendant, Core, Drive, Middle, Running, Setup, Unit, parse};
 use bentpipe_base::{
-    Addr, Cx, Dscp, Duration, Ecn, Flags, Input, Instant, Node, Pkt, Seq, Slot, TcpHeader, World,
+    Addr, Cx, Dscp, Duration, Ecn, Flags, Input, Instant, Node, Pkt, Seq, Size, Slot, TcpHeader, World,
 };
 use bentpipe_gateway::{LAN, SATELLITE};
 use bentpipe_os::port::{PacketPort, PortDrops, Received};
-use bentpipe_os::{Clock, clock::monotonic};
+use bentpipe_os::{Clock, clock::monotonic, wait};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Segment, emit, pseudo_header};
 use rustix::event::{EventfdFlags, eventfd};
@@ -189,6 +189,33 @@ fn a_packet_that_the_kernel_refuses_is_counted_and_no_end() {
     assert_eq!(sent.len(), 0);
     let counters = core.counters().unwrap();
     assert_eq!((counters.refused, counters.received), (8, [2, 0]));
+}
+
+#[test]
+fn others_may_ask_the_data_thread_and_hear_when_it_ends() {
+    let (lan, satellite) = (Paper::new(), Paper::new());
+    lan.input.lock().unwrap().push_back(super_packet(Flags::ACK));
+    let path = Running::start(Setup {
+        ports: [Box::new(lan), Box::new(satellite)],
+        unit: Unit::Packet,
+        node: Box::new(|_| Slicer { skip: 0, window: 1 }),
+        attendants: Vec::new(),
+        clock: Clock::start(),
+        seed: 1,
+        memory: Size(1 << 20),
+        addresses: 10,
+        realtime: false,
+    })
+    .unwrap();
+    let clock = Clock::start();
+    while path.ask(|core| core.counters().unwrap().sent[1]).unwrap() == 0 {}
+    let soon = Some(clock.now() + Duration::from_millis(5));
+    let has_ended = || wait::wait(&[path.ended()], soon, &clock, Duration::ZERO).unwrap().has(0);
+    assert!(!has_ended());
+    path.ask(|core| core.node.skip = 1);
+    assert_eq!(path.ask(|core| core.addresses.len()), Some(2));
+    let outcome = path.stop().unwrap();
+    assert_eq!((outcome.node.skip, outcome.counters.sent), (1, [0, 1]));
 }
 
 /// Sends what it has a packet a millisecond, however late it is called.

@@ -15,6 +15,7 @@ pub mod emit;
 mod frame;
 mod options;
 pub mod parse;
+mod record;
 pub mod thread;
 
 pub use addresses::Addresses;
@@ -24,4 +25,5 @@ pub use drive::{Attendant, Core, Drive, Middle};
 pub use emit::{Emitted, emit};
 pub use frame::Unit;
 pub use parse::{Other, Parsed, Shape, parse};
+pub use record::RECORD;
 pub use thread::{Running, Setup};
