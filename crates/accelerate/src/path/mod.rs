@@ -9,6 +9,7 @@
 
 pub mod addresses;
 pub mod buffers;
+pub mod core;
 pub mod counters;
 pub mod drive;
 pub mod emit;
@@ -18,10 +19,11 @@ pub mod parse;
 mod record;
 pub mod thread;
 
+pub use self::core::{Core, Middle};
 pub use addresses::Addresses;
 pub use buffers::{Buffers, Held};
 pub use counters::Counters;
-pub use drive::{Attendant, Core, Drive, Middle};
+pub use drive::{Attendant, Drive};
 pub use emit::{Emitted, emit};
 pub use frame::Unit;
 pub use parse::{Other, Parsed, Shape, parse};

@@ -2,8 +2,9 @@
 
 use super::addresses::Addresses;
 use super::buffers::Buffers;
+use super::core::{Core, Middle};
 use super::counters::Counters;
-use super::drive::{Attendant, Core, Drive, Middle};
+use super::drive::{Attendant, Drive};
 use super::frame::Unit;
 use bentpipe_base::{Instant, Size, World};
 use bentpipe_os::realtime::{self, Priority};
