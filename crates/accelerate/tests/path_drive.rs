@@ -195,10 +195,12 @@ fn a_packet_that_the_kernel_refuses_is_counted_and_no_end() {
 fn others_may_ask_the_data_thread_and_hear_when_it_ends() {
     let (lan, satellite) = (Paper::new(), Paper::new());
     lan.input.lock().unwrap().push_back(super_packet(Flags::ACK));
+    let sent = Arc::clone(&satellite.output);
     let path = Running::start(Setup {
         ports: [Box::new(lan), Box::new(satellite)],
         unit: Unit::Packet,
         node: Box::new(|_| Slicer { skip: 0, window: 1 }),
+        begin: Some(Box::new(|core| core.node.window = 3)),
         attendants: Vec::new(),
         clock: Clock::start(),
         seed: 1,
@@ -216,6 +218,12 @@ fn others_may_ask_the_data_thread_and_hear_when_it_ends() {
     assert_eq!(path.ask(|core| core.addresses.len()), Some(2));
     let outcome = path.stop().unwrap();
     assert_eq!((outcome.node.skip, outcome.counters.sent), (1, [0, 1]));
+    let (vnet, bytes) = &sent.lock().unwrap()[0];
+    assert_eq!(
+        parse(bytes, vnet, Unit::Packet).unwrap().packet.tcp.window,
+        3,
+        "told before the first packet"
+    );
 }
 
 /// Sends what it has a packet a millisecond, however late it is called.

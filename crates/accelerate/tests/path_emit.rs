@@ -234,8 +234,14 @@ fn change(was: &Packet, wish: &TcpHeader, keep: u8, class: (Dscp, Ecn, u8)) -> P
     now
 }
 
+/// PROPTEST_CASES asks for more, as a fuzzing run does.
+fn soak() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    ProptestConfig { cases: config.cases.max(1500), failure_persistence: None, ..config }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(soak())]
 
     #[test]
     fn what_leaves_is_the_packet_and_is_accepted(

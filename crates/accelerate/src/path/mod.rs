@@ -28,4 +28,4 @@ pub use emit::{Emitted, emit};
 pub use frame::Unit;
 pub use parse::{Other, Parsed, Shape, parse};
 pub use record::RECORD;
-pub use thread::{Running, Setup};
+pub use thread::{Errand, Outcome, Running, Setup};

@@ -26,6 +26,8 @@ pub struct Setup<N> {
     pub unit: Unit,
     /// Makes the node, on the data thread.
     pub node: Box<dyn FnOnce(&mut World) -> N + Send>,
+    /// What is done there before the first packet: to take up the flows of an earlier gateway, addresses first.
+    pub begin: Option<Errand<N>>,
     /// Who else is called there.
     pub attendants: Vec<Box<dyn Attendant<N> + Send>>,
     /// The run's clock.
@@ -74,7 +76,7 @@ impl<N> core::fmt::Debug for Running<N> {
 }
 
 /// Something to do on the data thread.
-type Errand<N> = Box<dyn FnOnce(&mut Core<N>) + Send>;
+pub type Errand<N> = Box<dyn FnOnce(&mut Core<N>) + Send>;
 
 /// Runs what others ask for between turns.
 struct Errands<N>(Receiver<Errand<N>>);
@@ -190,6 +192,9 @@ fn drive<N: Middle + 'static>(
     let mut core = Core::new(node, world, setup.ports, setup.unit, setup.clock);
     core.buffers = Buffers::new(setup.memory);
     core.addresses = Addresses::new(setup.addresses);
+    if let Some(begin) = setup.begin {
+        begin(&mut core);
+    }
     let mut drive = Drive::new(core, wake).with(Box::new(errands)).with(Box::new(stop));
     for attendant in setup.attendants {
         drive = drive.with(attendant);

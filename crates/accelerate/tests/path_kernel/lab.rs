@@ -150,6 +150,7 @@ impl Lab {
             ports: [self.port(0)?, self.port(1)?],
             unit: if self.door == Door::Inline { Unit::Frame } else { Unit::Packet },
             node: Box::new(|_| node),
+            begin: None,
             attendants: Vec::new(),
             clock: Clock::start(),
             seed: 1,
