@@ -2,10 +2,12 @@
 //!
 //! A tree, since its worst case is that of any address a stranger may choose; and most packets belong to the pair of addresses that was asked for last. The
 //! table is bounded. When it is full, numbers that no flow of the gateway uses are given out again; when all are in use, the packet passes without one.
+//! Records of the numbers can be kept outside, so that a restarted gateway knows its flows again: written before the flows' own.
 
+use super::record::{self, Place, RECORD};
 use bentpipe_base::Addr;
 use bentpipe_wire::Ends;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 /// Addresses and their numbers.
@@ -21,6 +23,8 @@ pub struct Addresses {
     /// Pairs to refuse before all flows are asked again.
     patience: usize,
     sweeps: u64,
+    /// Numbers whose records have changed, when somebody takes them.
+    changed: Option<VecDeque<Addr>>,
 }
 
 /// What of a table's size must be asked for before a sweep that freed little is repeated: one part in so many.
@@ -37,6 +41,57 @@ impl Addresses {
             last: None,
             patience: 0,
             sweeps: 0,
+            changed: None,
+        }
+    }
+
+    /// From now on changed records are kept for [`Addresses::take_changed`]; all that are there count as changed.
+    pub fn keep_journal(&mut self) {
+        self.changed = Some((0..self.known.len() as u32).map(Addr).collect());
+    }
+
+    /// A record that has changed: its number, and what belongs there now.
+    pub fn take_changed(&mut self) -> Option<(u32, [u8; RECORD])> {
+        let addr = self.changed.as_mut()?.pop_front()?;
+        Some((addr.0, record::write(self.address(addr))))
+    }
+
+    /// Takes up the numbers of an earlier table from its records, one after the other; returns how many could not be used: torn, beyond the table's bound,
+    /// or of an address that has a number.
+    pub fn restore(&mut self, bytes: &[u8]) -> u32 {
+        let mut unused = 0;
+        let (records, rest) = bytes.as_chunks::<RECORD>();
+        for (i, place) in records.iter().enumerate() {
+            match record::read(place) {
+                Place::Empty => {}
+                Place::Address(address) if self.claim(i, address) => {}
+                Place::Address(_) | Place::Damaged => unused += 1,
+            }
+        }
+        self.free =
+            (0..self.known.len() as u32).rev().map(Addr).filter(|a| self.address(*a).is_none()).collect();
+        unused + u32::from(!rest.is_empty())
+    }
+
+    /// Gives `address` the number `i`, if both are free.
+    fn claim(&mut self, i: usize, address: IpAddr) -> bool {
+        if i >= self.limit || self.numbers.contains_key(&address) {
+            return false;
+        }
+        if self.known.len() <= i {
+            self.known.resize(i + 1, None);
+        }
+        if self.known[i].is_some() {
+            return false;
+        }
+        self.known[i] = Some(address);
+        self.numbers.insert(address, Addr(i as u32));
+        true
+    }
+
+    fn note(&mut self, addr: Addr) {
+        if let Some(changed) = &mut self.changed {
+            changed.push_back(addr);
         }
     }
 
@@ -86,6 +141,7 @@ impl Addresses {
             *place = Some(address);
         }
         self.numbers.insert(address, number);
+        self.note(number);
         number
     }
 
@@ -101,6 +157,7 @@ impl Addresses {
             if let Some(address) = self.known[i].take_if(|_| !kept) {
                 self.numbers.remove(&address);
                 self.free.push(Addr(i as u32));
+                self.note(Addr(i as u32));
             }
         }
         self.last = None;
@@ -190,5 +247,37 @@ mod tests {
         }
         assert!(asked > 1 && asked < 15, "{asked}");
         assert!(table.find(&ends(0, 1), nobody).is_some(), "the known are still known");
+    }
+
+    #[test]
+    fn a_table_taken_up_from_its_records_says_the_same() {
+        let mut table = Addresses::new(16);
+        table.find(&ends(1, 2), nobody).unwrap();
+        table.keep_journal();
+        let v6 = Ends::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::from(7) };
+        let six = table.find(&v6, nobody).unwrap();
+        for i in 0..6 {
+            table.find(&ends(100 + 2 * i, 101 + 2 * i), nobody).unwrap();
+        }
+        // full: all but two numbers are taken back, and one given out again
+        let kept = |mark: &mut dyn FnMut(Addr)| [six.0, six.1].into_iter().for_each(mark);
+        table.find(&ends(1, 900), kept).unwrap();
+        let mut file = vec![0; 16 * RECORD];
+        while let Some((i, record)) = table.take_changed() {
+            file[i as usize * RECORD..][..RECORD].copy_from_slice(&record);
+        }
+        let mut again = Addresses::new(16);
+        assert_eq!(again.restore(&file), 0);
+        assert_eq!((again.len(), again.find(&v6, nobody)), (4, Some(six)));
+        assert_eq!(again.find(&ends(1, 900), nobody), table.find(&ends(1, 900), nobody));
+        let fresh = again.find(&ends(55, 56), nobody).unwrap();
+        assert!(again.known.len() <= 16 && fresh.0 != six.0 && fresh.0 != six.1);
+        // a torn record is left out, and so is what does not fit
+        let at = six.0.0 as usize * RECORD;
+        file[at + 5] ^= 1;
+        let mut torn = Addresses::new(16);
+        assert_eq!((torn.restore(&file), torn.len()), (1, 3));
+        let doubled = [&file[..], &file[..]].concat();
+        assert_eq!(Addresses::new(16).restore(&doubled), 1 + 4);
     }
 }

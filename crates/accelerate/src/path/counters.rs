@@ -26,7 +26,7 @@ pub struct Counters {
     pub options_short: u64,
     /// Not sent: the kernel refused the packet, most often because it is longer than the interface's MTU.
     pub refused: u64,
-    /// Turns in which the thread came too late for what was due, by more than [`super::drive::CATCH_UP`].
+    /// Turns in which the thread came too late for what was due, by more than [`super::core::CATCH_UP`].
     pub late_turns: u64,
     /// Lost at each port beside the gateway.
     pub ports: [PortDrops; 2],

@@ -62,6 +62,35 @@ pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> E
     part.write(packet, out).unwrap_or(whole)
 }
 
+/// What `packet` and `next`, pieces of the super-packet `held`, are cut into when they leave as one; `None` when they cannot, because `next` does not go on where
+/// `packet` ends, or their headers differ in more than a super-packet's pieces may.
+pub(super) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
+    let segment = held.tcp?.0.segment;
+    let is_piece = |p: &Packet| p.segment == segment || p.body.len <= u32::from(segment);
+    let (size, len) = (u32::from(segment), packet.body.len);
+    let goes_on = next.body.off == packet.body.off + u64::from(len) && next.body.len > 0;
+    if segment == 0
+        || len == 0
+        || !len.is_multiple_of(size)
+        || !goes_on
+        || !is_piece(packet)
+        || !is_piece(next)
+    {
+        return None;
+    }
+    let ends = Flags(Flags::FIN.0 | Flags::PSH.0);
+    let alone = Flags::SYN.0 | Flags::RST.0 | Flags::URG.0;
+    let flags = packet.tcp.flags.0;
+    if flags & (ends.0 | alone) != 0 || flags & !Flags::CWR.0 != next.tcp.flags.0 & !ends.0 {
+        return None;
+    }
+    let mut expected = packet.clone();
+    (expected.body, expected.segment) = (next.body, next.segment);
+    expected.tcp.seq = expected.tcp.seq.at(u64::from(len));
+    expected.tcp.flags = next.tcp.flags;
+    (expected == *next).then_some(segment)
+}
+
 /// A part of the payload that was kept, which is to be sent under a new header.
 struct Part<'a> {
     was: &'a Packet,

@@ -9,19 +9,23 @@
 
 pub mod addresses;
 pub mod buffers;
+pub mod core;
 pub mod counters;
 pub mod drive;
 pub mod emit;
 mod frame;
 mod options;
 pub mod parse;
+mod record;
 pub mod thread;
 
+pub use self::core::{Core, Middle};
 pub use addresses::Addresses;
 pub use buffers::{Buffers, Held};
 pub use counters::Counters;
-pub use drive::{Attendant, Core, Drive, Middle};
+pub use drive::{Attendant, Drive};
 pub use emit::{Emitted, emit};
 pub use frame::Unit;
 pub use parse::{Other, Parsed, Shape, parse};
-pub use thread::{Running, Setup};
+pub use record::RECORD;
+pub use thread::{Errand, Outcome, Running, Setup};

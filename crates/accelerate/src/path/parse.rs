@@ -75,6 +75,13 @@ pub struct Shape {
     pub(super) payload: usize,
 }
 
+impl Shape {
+    /// Where the IP header begins, from the start of the unit.
+    pub const fn ip(&self) -> usize {
+        self.link.len
+    }
+}
+
 /// A TCP packet: all but its addresses' numbers, and where its bytes are kept.
 #[derive(Clone, Debug)]
 pub struct Parsed {

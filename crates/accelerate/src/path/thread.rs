@@ -2,18 +2,20 @@
 
 use super::addresses::Addresses;
 use super::buffers::Buffers;
+use super::core::{Core, Middle};
 use super::counters::Counters;
-use super::drive::{Attendant, Core, Drive, Middle};
+use super::drive::{Attendant, Drive};
 use super::frame::Unit;
 use bentpipe_base::{Instant, Size, World};
 use bentpipe_os::realtime::{self, Priority};
 use bentpipe_os::wait::set_timer_slack;
 use bentpipe_os::{Clock, PacketPort};
 use rustix::event::{EventfdFlags, eventfd};
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 /// What runs.
@@ -24,6 +26,8 @@ pub struct Setup<N> {
     pub unit: Unit,
     /// Makes the node, on the data thread.
     pub node: Box<dyn FnOnce(&mut World) -> N + Send>,
+    /// What is done there before the first packet: to take up the flows of an earlier gateway, addresses first.
+    pub begin: Option<Errand<N>>,
     /// Who else is called there.
     pub attendants: Vec<Box<dyn Attendant<N> + Send>>,
     /// The run's clock.
@@ -56,11 +60,37 @@ pub struct Outcome<N> {
 }
 
 /// A data path that is running. Dropping it ends it.
-#[derive(Debug)]
 pub struct Running<N> {
     thread: Option<JoinHandle<io::Result<Outcome<N>>>>,
+    errands: Sender<Errand<N>>,
     stop: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
+    /// At its end when the thread is.
+    ended: PipeReader,
+}
+
+impl<N> core::fmt::Debug for Running<N> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Running").field("thread", &self.thread).finish_non_exhaustive()
+    }
+}
+
+/// Something to do on the data thread.
+pub type Errand<N> = Box<dyn FnOnce(&mut Core<N>) + Send>;
+
+/// Runs what others ask for between turns.
+struct Errands<N>(Receiver<Errand<N>>);
+
+impl<N> Attendant<N> for Errands<N> {
+    fn attend(&mut self, core: &mut Core<N>) -> bool {
+        while let Ok(errand) = self.0.try_recv() {
+            errand(core);
+        }
+        true
+    }
+    fn next(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// Ends the run when it is told to.
@@ -83,10 +113,33 @@ impl<N: Middle + Send + 'static> Running<N> {
     pub fn start(setup: Setup<N>) -> io::Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let stop = Arc::new(AtomicBool::new(false));
-        let (ours, stopping) = (Arc::clone(&wake), Stop(Arc::clone(&stop)));
-        let run = move || drive(setup, stopping, ours);
+        let (errands, receiver) = channel();
+        let (ended, end) = io::pipe()?;
+        let (ours, attendants) = (Arc::clone(&wake), (Errands(receiver), Stop(Arc::clone(&stop))));
+        let run = move || {
+            // closed with the thread, however it ends
+            let _end = end;
+            drive(setup, attendants, ours)
+        };
         let thread = Builder::new().name("bentpipe-path".to_owned()).spawn(run)?;
-        Ok(Self { thread: Some(thread), stop, wake })
+        Ok(Self { thread: Some(thread), errands, stop, wake, ended })
+    }
+
+    /// Does something on the data thread between two turns and waits for it; `None` when the thread has ended. It must be quick: packets wait.
+    pub fn ask<T: Send + 'static>(&self, act: impl FnOnce(&mut Core<N>) -> T + Send + 'static) -> Option<T> {
+        let (answer, answered) = channel();
+        let errand = move |core: &mut Core<N>| {
+            // who asked may have gone
+            let _ = answer.send(act(core));
+        };
+        self.errands.send(Box::new(errand)).ok()?;
+        self.wake();
+        answered.recv().ok()
+    }
+
+    /// At its end, so readable, when the thread has ended.
+    pub fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
     }
 
     /// Wakes the thread: somebody who is called there has something to do.
@@ -125,7 +178,11 @@ impl<N> Drop for Running<N> {
     }
 }
 
-fn drive<N: Middle>(setup: Setup<N>, stop: Stop, wake: Arc<OwnedFd>) -> io::Result<Outcome<N>> {
+fn drive<N: Middle + 'static>(
+    setup: Setup<N>,
+    (errands, stop): (Errands<N>, Stop),
+    wake: Arc<OwnedFd>,
+) -> io::Result<Outcome<N>> {
     set_timer_slack()?;
     let raised = setup.realtime.then(realtime::raise);
     let is_real_time = raised.as_ref().is_some_and(|r| matches!(r.priority, Priority::RealTime(_)));
@@ -135,7 +192,10 @@ fn drive<N: Middle>(setup: Setup<N>, stop: Stop, wake: Arc<OwnedFd>) -> io::Resu
     let mut core = Core::new(node, world, setup.ports, setup.unit, setup.clock);
     core.buffers = Buffers::new(setup.memory);
     core.addresses = Addresses::new(setup.addresses);
-    let mut drive = Drive::new(core, wake).with(Box::new(stop));
+    if let Some(begin) = setup.begin {
+        begin(&mut core);
+    }
+    let mut drive = Drive::new(core, wake).with(Box::new(errands)).with(Box::new(stop));
     for attendant in setup.attendants {
         drive = drive.with(attendant);
     }

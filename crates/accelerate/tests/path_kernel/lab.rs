@@ -1,6 +1,6 @@
 //! Two hosts in network namespaces of their own, and a third between them where the gateway's data path runs. Gone when the test ends.
 
-use bentpipe_accelerate::path::drive::Middle;
+use bentpipe_accelerate::path::Middle;
 use bentpipe_accelerate::path::{Running, Setup, Unit, thread::Outcome};
 use bentpipe_base::Size;
 use bentpipe_os::{Clock, FramePort, PacketPort, TunPort, VethPort, namespace, sysctl};
@@ -150,6 +150,7 @@ impl Lab {
             ports: [self.port(0)?, self.port(1)?],
             unit: if self.door == Door::Inline { Unit::Frame } else { Unit::Packet },
             node: Box::new(|_| node),
+            begin: None,
             attendants: Vec::new(),
             clock: Clock::start(),
             seed: 1,

@@ -1,6 +1,6 @@
 //! Nodes that do what a gateway may do to a packet, to connections of real stacks that break when one bit of it is wrong.
 
-use bentpipe_accelerate::path::drive::Middle;
+use bentpipe_accelerate::path::Middle;
 use bentpipe_base::{
     Addr, Cx, Duration, Flags, Input, Instant, Node, Packet, Pkt, Port, Proto, SackList, Slot,
 };
