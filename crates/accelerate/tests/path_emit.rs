@@ -433,3 +433,41 @@ fn a_node_that_makes_up_bytes_is_a_bug() {
     now.body.len = 3;
     sent(&source, &parsed, &now);
 }
+
+#[test]
+fn extension_headers_that_lead_nowhere_else_go_along() {
+    let ends = Ends::V6 { src: [7; 16].into(), dst: [9; 16].into() };
+    let tcp = TcpHeader { flags: Flags::SYN, mss: Some(1440), ..TcpHeader::default() };
+    let plain = build((ends, tcp), 100, Offload::Full, Before::Nothing, None, (0, 0)).unwrap();
+    let with = |kind: u8, header: [u8; 8]| {
+        let mut source = plain.clone();
+        source.bytes[6] = kind;
+        source.bytes[5] += 8;
+        source.bytes.splice(40..40, header);
+        source
+    };
+    let read = |source: &Source| parse(&source.bytes, &source.vnet, source.unit);
+    // hop-by-hop and destination options are only padding here
+    for kind in [0, 60] {
+        let source = with(kind, [6, 0, 1, 4, 0, 0, 0, 0]);
+        let parsed = read(&source).unwrap();
+        assert_eq!(parsed.packet.header_len, 40 + 8 + 24);
+        let mut now = parsed.packet.clone();
+        (now.tcp.window_scale, now.ecn, now.hops) = (Some(7), Ecn::Ce, 3);
+        now.body.len = 60;
+        let (bytes, vnet, _) = sent(&source, &parsed, &now);
+        let [packet] = &wire_packets(&bytes, &vnet, 0)[..] else { panic!("one packet") };
+        assert_eq!(packet[40..48], source.bytes[40..48]);
+        let again = parse(packet, &VnetHeader::default(), Unit::Packet).unwrap().packet;
+        assert_eq!(
+            (again.tcp.window_scale, again.ecn, again.hops, again.body.len),
+            (Some(7), Ecn::Ce, 3, 60)
+        );
+    }
+    // a routing header names another destination, a fragment header is for whom puts together
+    assert_eq!(read(&with(43, [6, 0, 4, 1, 0, 0, 0, 0])).map(|_| ()), Err(Other::Header));
+    assert_eq!(read(&with(44, [6, 0, 0, 0, 0, 0, 0, 1])).map(|_| ()), Err(Other::Header));
+    assert_eq!(read(&with(44, [6, 0, 0, 1, 0, 0, 0, 1])).map(|_| ()), Err(Other::Fragment));
+    // encrypted, unknown
+    assert_eq!(read(&with(50, [6, 0, 0, 0, 0, 0, 0, 1])).map(|_| ()), Err(Other::Protocol));
+}
