@@ -15,7 +15,7 @@ LONG ?=
 help:
 	@printf '%s\n' \
 	  'make build      release build, leaves $(BENTPIPE)' \
-	  'make demo       build, then one small simulation' \
+	  'make demo       build, then a gateway with and without, live, in about a minute' \
 	  'make test       all tests' \
 	  'make check      format, lints, rustdoc, style limits, licences' \
 	  'make validate   compare with reference simulators and closed forms' \
@@ -30,7 +30,7 @@ build: need-cargo
 	$(CARGO) build --release
 
 demo: build
-	$(BENTPIPE) sim scenarios/demo.toml
+	$(BENTPIPE) demo --out target/demo
 
 test: need-cargo
 	$(CARGO) test --workspace --no-fail-fast $(TEST_ARGS)

@@ -66,6 +66,10 @@ pub(crate) enum Command {
     /// Run a scenario in simulated time and with this machine's own TCP in real time, and print both side by side.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Box<Compare>),
+    /// Show what a gateway does for hosts that know nothing of satellites: with and without, side by side, in about a minute.
+    ///
+    /// Uses this machine's own TCP at both ends, in network namespaces; where these are not allowed it is simulated.
+    Demo(crate::demo::Demo),
     /// List the named links that a scenario can use, with their sources.
     Links {
         /// Print them as JSON.
@@ -277,7 +281,7 @@ const SWEEP_EXAMPLES: &str = "Examples:
   bentpipe sweep scenarios/faded.toml --set tcp=sack --precision 'goodput 5 %' --out results/
   bentpipe sweep scenarios/faded.toml --shard 1/4 --out shard-1/";
 
-fn name_and_value(text: &str) -> Result<(String, String), String> {
+pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
         _ => Err("write it as NAME=VALUE".to_owned()),

@@ -9,7 +9,7 @@ use bentpipe_scenario::{Scenario, Stop};
 use std::io::{self, Write as _};
 
 /// Exit status of a program that a signal has ended is this and the signal's number.
-const BY_SIGNAL: i32 = 128;
+pub(crate) const BY_SIGNAL: i32 = 128;
 
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {

@@ -2,6 +2,7 @@
 
 mod args;
 mod compare;
+mod demo;
 mod doctor;
 mod emulate;
 mod expect;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Emulate(options) => Some(emulate::run(options)),
         Command::Run(options) => Some(Ok(emulate::become_program(options))),
         Command::Gateway(gateway) => Some(gateway::run(gateway)),
+        Command::Demo(demo) => Some(demo::run(demo)),
         _ => None,
     };
     let outcome = match ended {
@@ -83,7 +85,7 @@ fn run(command: &Command) -> Result<(String, bool), Failure> {
             Page::GatewayReference => bentpipe_scenario::gateway_file::reference(),
         }),
         // handled before
-        Command::Emulate(_) | Command::Run(_) | Command::Gateway(_) => Ok(String::new()),
+        Command::Emulate(_) | Command::Run(_) | Command::Gateway(_) | Command::Demo(_) => Ok(String::new()),
     }?;
     Ok((text, true))
 }

@@ -97,6 +97,7 @@ impl Gateways {
             ports: [port, satellite],
             unit: Unit::Packet,
             node: Box::new(move |_| Gateway::new(config)),
+            begin: None,
             attendants: Vec::new(),
             clock,
             seed: scenario.seed,

@@ -86,6 +86,19 @@ impl Error {
 /// # Errors
 /// What is missing, and how to mend it. Nothing is left behind.
 pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> Result<Measured, Error> {
+    run_seen(plan, begun, log, &mut |_, _| ())
+}
+
+/// As [`run`]; `seen` is shown the time in seconds and the flows, once a second.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_seen(
+    plan: &Plan,
+    begun: &mut dyn FnMut(),
+    log: &mut dyn FnMut(&str),
+    seen: &mut dyn FnMut(f64, &[FlowState]),
+) -> Result<Measured, Error> {
     let scenario = &plan.scenario;
     gateways::check(scenario)?;
     // what the kernel cannot do is known before anything is made
@@ -113,7 +126,7 @@ pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> R
     begun();
     let mut watch = Watch { signals, interrupted: None, states: States::default() };
     let outcome = flows.run(clock, &mut |now| {
-        let watched = watch.look(now) && !link.has_ended();
+        let watched = watch.look(now, seen) && !link.has_ended();
         for line in panel.serve(&link, &mut || watch.states.list()) {
             log(&line);
         }
@@ -191,8 +204,10 @@ struct Watch {
 
 impl Watch {
     /// False when the run is to end.
-    fn look(&mut self, progress: &Progress<'_>) -> bool {
-        self.states.look(progress);
+    fn look(&mut self, progress: &Progress<'_>, seen: &mut dyn FnMut(f64, &[FlowState])) -> bool {
+        if self.states.look(progress) {
+            seen(progress.now.as_secs_f64(), &self.states.list);
+        }
         let ends = |signal: &Signal| [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(signal);
         if let Some(signal) = self.signals.take().into_iter().find(ends) {
             self.interrupted = Some(signal);
@@ -210,11 +225,11 @@ struct States {
 }
 
 impl States {
-    /// Once a second.
-    fn look(&mut self, progress: &Progress<'_>) {
+    /// Once a second; true when it was done.
+    fn look(&mut self, progress: &Progress<'_>) -> bool {
         let length = progress.now.since(self.since).as_secs_f64();
         if length < 1.0 {
-            return;
+            return false;
         }
         self.since = progress.now;
         self.list.clear();
@@ -228,6 +243,7 @@ impl States {
                 retransmits: u64::from(info.retransmits),
             });
         }
+        true
     }
 
     fn list(&self) -> Vec<FlowState> {

@@ -1,0 +1,146 @@
+//! `bentpipe demo`: what a gateway does for hosts that know nothing of satellites, with this machine's own TCP, side by side.
+//!
+//! Two hops alike in real time, in network namespaces, with the kernel's sockets at their ends; in front of one stands a gateway. Where namespaces are not
+//! allowed the same scenario is simulated, and it is said so.
+
+use crate::Failure;
+use bentpipe_emulate::measure::{self, Measured, Plan};
+use bentpipe_live::control::FlowState;
+use bentpipe_scenario::{Scenario, Source};
+use bentpipe_sim::Report;
+use core::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The scenario, which users find among the others too.
+const SCENARIO: &str = include_str!("../../../scenarios/accelerate.toml");
+/// Cells of a bar that stands for the whole hop.
+const BAR: usize = 30;
+
+/// Options of `bentpipe demo`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// Folder for the page, tables and captures.
+    #[arg(long, value_name = "DIR", default_value = "bentpipe-demo")]
+    out: PathBuf,
+    /// Change a parameter: rate, delay or loss; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::args::name_and_value)]
+    sets: Vec<(String, String)>,
+    /// Simulate it, in place of using this machine's TCP.
+    #[arg(long)]
+    simulated: bool,
+}
+
+/// Runs it; gives the exit status.
+pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
+    let source = Source::new("accelerate.toml", SCENARIO);
+    let scenario = bentpipe_scenario::load(&source, &demo.sets, None)
+        .map_err(|fault| Failure::Input(fault.to_string()))?;
+    say(&scenario.title);
+    let mut interrupted = None;
+    let report = if demo.simulated {
+        simulate(&scenario, &demo.out)?
+    } else {
+        match emulate(&scenario, &demo.out) {
+            Ok(measured) => {
+                interrupted = measured.interrupted;
+                measured.report
+            }
+            Err(why) if why.is_refusal() => {
+                say(&format!("{why}\nnote: simulated instead, with bentpipe's own TCP at both ends"));
+                simulate(&scenario, &demo.out)?
+            }
+            Err(why) => return Err(Failure::Run(why.to_string())),
+        }
+    };
+    crate::print(&(summary(&report) + "\n" + &report.to_text()))?;
+    say(&format!("the page with pictures: {}", demo.out.join("report.html").display()));
+    let status = interrupted.map_or(0, |signal| crate::compare::BY_SIGNAL + signal.as_raw());
+    Ok(u8::try_from(status).unwrap_or(1))
+}
+
+fn simulate(scenario: &Scenario, out: &Path) -> Result<Report, Failure> {
+    let failed = |error| Failure::Run(format!("error: {error}"));
+    Ok(bentpipe_results::run(out, scenario).map_err(failed)?.0)
+}
+
+fn emulate(scenario: &Scenario, out: &Path) -> Result<Measured, measure::Error> {
+    let plan = Plan {
+        scenario: scenario.clone(),
+        title: "demo".to_owned(),
+        name: None,
+        speed: 1.0,
+        realtime: true,
+        journal: None,
+        out: Some(out.to_owned()),
+    };
+    let whole = scenario.links.first().map_or(1.0, |l| l.forward.rate.bps() as f64);
+    let begun = &mut || say(&heading(scenario));
+    measure::run_seen(&plan, begun, &mut |line| say(line), &mut |now, flows| say(&row(now, flows, whole)))
+}
+
+fn say(line: &str) {
+    // Nothing is left to tell a user whose standard error is closed.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn heading(scenario: &Scenario) -> String {
+    let mut line = format!("this machine's own TCP at both ends, for {}\n\n      ", scenario.duration);
+    for flow in &scenario.flows {
+        let _ = write!(line, "{:<width$}", flow.name, width = BAR + 16);
+    }
+    line
+}
+
+/// A second: each flow's goodput as a bar and in numbers.
+fn row(now_s: f64, flows: &[FlowState], whole: f64) -> String {
+    let mut line = format!("{now_s:3.0} s ");
+    for flow in flows {
+        let full = ((flow.goodput_bps / whole).clamp(0.0, 1.0) * BAR as f64).round() as usize;
+        let bar = "\u{2588}".repeat(full) + &"\u{2591}".repeat(BAR - full);
+        let _ = write!(line, "{bar} {:5.2} Mbit/s  ", flow.goodput_bps / 1e6);
+    }
+    line.trim_end().to_owned()
+}
+
+/// The gain, in one sentence.
+fn summary(report: &Report) -> String {
+    match &report.flows[..] {
+        [without, with] if without.goodput_bps > 0.0 => format!(
+            "with the gateway {:.1} times as fast: {:.2} Mbit/s in place of {:.2} Mbit/s, the slow start included\n",
+            with.goodput_bps / without.goodput_bps,
+            with.goodput_bps / 1e6,
+            without.goodput_bps / 1e6
+        ),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_is_a_line_of_bars() {
+        let flow = |bps| FlowState {
+            name: "f".to_owned(),
+            rtt_ms: None,
+            cwnd: 10,
+            goodput_bps: bps,
+            retransmits: 0,
+        };
+        let line = row(7.0, &[flow(0.0), flow(12e6), flow(99e6)], 24e6);
+        assert!(line.starts_with("  7 s ") && line.contains(" 12.00 Mbit/s"), "{line}");
+        let count = |c| line.matches(c).count();
+        assert_eq!((count('\u{2588}'), count('\u{2591}')), (15 + 30, 15 + 30), "{line}");
+    }
+
+    #[test]
+    fn its_scenario_has_a_flow_without_and_one_with() {
+        let source = Source::new("accelerate.toml", SCENARIO);
+        let scenario = bentpipe_scenario::load(&source, &[], None).unwrap();
+        let names: Vec<&str> = scenario.flows.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!(names, ["without-gateway", "with-gateway"]);
+        assert_eq!(scenario.gateways.len(), 1);
+    }
+}
