@@ -87,20 +87,11 @@ impl Expect {
 /// The right side in the metric's unit.
 fn quantity(text: &str, metric: &Metric) -> Result<f64, String> {
     let given = amount(text)?;
-    let (wanted, factor, example) = match metric.unit() {
-        Unit::Rate => (Measures::Rate, 1.0, "a rate, as in 1 Mbit/s"),
-        Unit::Seconds => (Measures::Time, 1.0, "a time, as in 10 s"),
-        Unit::Milliseconds => (Measures::Time, 1e3, "a time, as in 500 ms"),
-        Unit::Bytes => (Measures::Bytes, 1.0, "a size, as in 50 kB"),
-        Unit::Ratio => (Measures::Bare, 1.0, "a number without a unit or a percentage, as in 0.9 or 90 %"),
-        Unit::Count => (Measures::Bare, 1.0, "a number, as in 3"),
-    };
-    let fits =
-        given.measures == wanted || (metric.unit() == Unit::Count && given.measures == Measures::Pieces);
-    if !fits || (metric.unit() == Unit::Count && text.contains('%')) {
-        return Err(format!("`{}` does not fit `{}`: write {example}", text.trim(), metric.text()));
-    }
-    Ok(given.value * factor)
+    let unit = metric.unit();
+    let value = unit.takes(given).filter(|_| unit != Unit::Count || !text.contains('%'));
+    value.ok_or_else(|| {
+        format!("`{}` does not fit `{}`: write {}", text.trim(), metric.text(), unit.example())
+    })
 }
 
 #[cfg(test)]

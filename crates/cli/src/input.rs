@@ -2,7 +2,9 @@
 
 use crate::Failure;
 use crate::args::Input;
-use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, Scenario, Source};
+use crate::options::{blamed, words};
+use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, Place, ReferenceSpec, Scenario, Source};
+use bentpipe_sim::reference;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -26,9 +28,28 @@ pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
         read(&input.file, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
     Source::from_bytes(name, &bytes)
         .and_then(|source| {
-            bentpipe_scenario::load_with(&source, &input.sets, input.seed, &Beside(&input.file))
+            let files = &Beside(&input.file);
+            let scenario = bentpipe_scenario::load_with(&source, &input.sets, input.seed, files)?;
+            reference::check(&scenario).map_err(|(spec, fault)| misplaced(&source, spec, &fault))?;
+            Ok(scenario)
         })
         .map_err(|diagnostic: Box<Diagnostic>| Failure::Input(diagnostic.to_string()))
+}
+
+/// A reference to what the run will not have: shown where the file says it.
+fn misplaced(source: &Source, spec: &ReferenceSpec, fault: &reference::Fault) -> Box<Diagnostic> {
+    let (text, guilty, (message, help)) = match fault {
+        reference::Fault::Metric(error) => (&spec.metric, blamed(&spec.metric, error), words(error)),
+        reference::Fault::Unit { wanted, .. } => {
+            (&spec.written, 0..spec.written.len(), (fault.to_string(), vec![format!("help: write {wanted}")]))
+        }
+    };
+    let list = source.text().find("references").unwrap_or(0);
+    let there = source.text()[list..].find(&format!("\"{text}\""));
+    // a text with escapes in it is not found as it was read: then the list is shown
+    let at = there.map_or(list..list, |at| list + at + 1 + guilty.start..list + at + 1 + guilty.end);
+    let place = Place::find(source.name(), source.text(), at.start, at.end);
+    Box::new(Diagnostic { message, place, label: String::new(), help })
 }
 
 /// Longest trace file.

@@ -6,6 +6,7 @@ use crate::quantity::{self, Dimension};
 use crate::types::{Buffer, Stop};
 use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_gateway::Copies;
 use bentpipe_tcp::{Detection, JitterKind, Reduction, Scheme, Stack, Validation};
 
 /// The version of the file format that this crate reads.
@@ -49,6 +50,13 @@ pub(crate) enum Ssthresh {
 /// A size, or no limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendBuffer(pub(crate) Option<Size>);
+
+/// A number of copies, or as many as pay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopiesForm(pub(crate) Copies);
+
+/// Most copies of a packet.
+const MAX_COPIES: u64 = 8;
 
 /// The name of a scheme.
 #[derive(Clone, Copy, Debug)]
@@ -305,6 +313,19 @@ impl Read for SendBuffer {
                 size => Ok(Self(Some(size))),
             },
         }
+    }
+}
+
+impl Read for CopiesForm {
+    const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Form::Whole(1, MAX_COPIES)]);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        if value.text() == Some("auto") {
+            return Ok(Self(Copies::Auto));
+        }
+        Whole::<1, MAX_COPIES>::read(value, key)
+            .map(|n| Self(Copies::Fixed(n.0 as u8)))
+            .map_err(|fault| fault.help("help: or \"auto\": as many as pay"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! An experiment is a value: `Scenario`. This is what a file resolves to, with nothing left to interpret.
 
+use crate::amount::Amount;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_link::Dynamics;
 use bentpipe_tcp::Config;
@@ -17,18 +18,48 @@ pub struct Scenario {
     pub stop: Stop,
     /// Interval over which goodput is counted; `None` is the whole run.
     pub measure: Option<(Instant, Instant)>,
+    /// What links carry in that interval is reported as well.
+    pub measure_links: bool,
     /// Parameters as resolved, in the order of the file: name and value as a user writes it.
     pub parameters: Vec<(String, ParamValue)>,
     /// Hosts and routers, in the order of the file.
     pub nodes: Vec<NodeSpec>,
     /// Links; each names two nodes by index.
     pub links: Vec<LinkSpec>,
+    /// Gateways before hops.
+    pub gateways: Vec<GatewaySpec>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
     /// Measuring instruments; what they saw is part of the report.
     pub instruments: Vec<InstrumentSpec>,
     /// Packets to record when results are written to a folder.
     pub captures: Vec<CaptureSpec>,
+    /// Figures that others found, to be shown beside this run's.
+    pub references: Vec<ReferenceSpec>,
+}
+
+/// A figure that somebody else found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReferenceSpec {
+    /// Which of the run's metrics it is compared with.
+    pub metric: String,
+    /// The figure.
+    pub value: Amount,
+    /// The same as it was written.
+    pub written: String,
+    /// Where it was found.
+    pub source: String,
+}
+
+/// A gateway at the beginning of a direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewaySpec {
+    /// Unique name.
+    pub name: String,
+    /// The hop: it sends into this direction, and what comes over the other direction of the link passes through it as well.
+    pub at: Direction,
+    /// How it works.
+    pub config: bentpipe_gateway::Config,
 }
 
 /// One direction of a link.

@@ -59,6 +59,8 @@ pub enum Of {
     Flows,
     /// Directions of links: all of them, or those named.
     Links,
+    /// Gateways: all of them, or those named.
+    Gateways,
 }
 
 /// How the figures of several flows or links become one.
@@ -108,13 +110,13 @@ const fn with_causes(row: Row) -> Row {
     Row { causes: true, ..row }
 }
 
-use Of::{Flows, Links, Run};
+use Of::{Flows, Gateways, Links, Run};
 use Together::{Last, Mean, Most, Sum};
 use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
 /// Every metric.
 #[rustfmt::skip]
-pub const METRICS: [Row; 31] = [
+pub const METRICS: [Row; 38] = [
     row("goodput", Flows, Sum, Rate, "goodput_bps", "goodput"),
     row("jain", Run, Mean, Ratio, "total.jain", "Jain's fairness index"),
     row("simulated", Run, Mean, Seconds, "simulated_s", "simulated time"),
@@ -145,6 +147,13 @@ pub const METRICS: [Row; 31] = [
     with_causes(row("drops", Links, Sum, Count, "drops", "packets dropped")),
     row("queue_mean", Links, Mean, Count, "queue_packets.mean", "mean queue, packets"),
     row("queue_peak", Links, Most, Count, "queue_packets.peak", "longest queue, packets"),
+    row("carried", Links, Sum, Rate, "carried_bps", "carried by the link in the measured interval"),
+    row("accelerated", Gateways, Sum, Count, "flows.accelerated", "flows accelerated"),
+    row("passed", Gateways, Sum, Count, "flows.passed", "flows passed as they were"),
+    row("repairs", Gateways, Sum, Count, "repairs", "packets sent again by gateways"),
+    row("copies", Gateways, Sum, Count, "copies", "packets sent by gateways beyond the first of each"),
+    row("not_forwarded", Gateways, Sum, Count, "not_forwarded", "packets that gateways kept back"),
+    row("held_peak", Gateways, Most, Bytes, "held_peak_bytes", "most bytes held by a gateway"),
     row("reordered", Flows, Sum, Count, "udp.reordered", "datagrams reordered"),
 ];
 
@@ -275,6 +284,7 @@ impl Metric {
             Run => return Ok(at(report, self.row.path).and_then(Value::as_f64)),
             Flows => ("flows", "flow"),
             Links => ("links", "link"),
+            Gateways => ("gateways", "gateway"),
         };
         let all = report.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let chosen: Vec<&Value> = all.iter().filter(|one| self.takes(name_of(one))).collect();
@@ -317,10 +327,14 @@ impl Metric {
     pub fn check(&self, scenario: &Scenario) -> Result<(), Error> {
         let links = || scenario.links.iter().flat_map(|l| [l.name.as_str(), &l.reverse_name]);
         let flows = || scenario.flows.iter().map(|f| f.name.as_str());
+        let gateways = || scenario.gateways.iter().map(|g| g.name.as_str());
         if let Some(name) = &self.select {
             match self.row.of {
                 Flows if !flows().any(|f| self.takes(f)) => return Err(self.nothing("flow", name, flows())),
                 Links if !links().any(|l| self.takes(l)) => return Err(self.nothing("link", name, links())),
+                Gateways if !gateways().any(|g| self.takes(g)) => {
+                    return Err(self.nothing("gateway", name, gateways()));
+                }
                 _ => {}
             }
         }
@@ -331,7 +345,7 @@ impl Metric {
         let Some(cause) = &self.cause else { return Ok(()) };
         let known: Vec<&str> = match self.row.of {
             Links => DropCause::ALL.map(DropCause::key).to_vec(),
-            Flows | Run => LimitedBy::default().shares().map(|(key, _)| key).to_vec(),
+            Flows | Gateways | Run => LimitedBy::default().shares().map(|(key, _)| key).to_vec(),
         };
         if known.contains(&cause.as_str()) {
             return Ok(());

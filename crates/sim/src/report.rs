@@ -2,7 +2,9 @@
 
 use crate::app_report::transfers;
 pub use crate::app_report::{DelayReport, RequestsReport, TelnetReport, TransferReport, UdpReport};
+pub use crate::gateway_report::{GatewayFlows, GatewayReport};
 pub use crate::live_report::{LatenessReport, LiveReport, PortDropsReport};
+pub use crate::reference::ReferenceReport;
 use bentpipe_base::Duration;
 use bentpipe_scenario::{InstrumentKind, InstrumentSpec, ParamValue, Scenario};
 use serde::Serialize;
@@ -32,9 +34,15 @@ pub struct Report {
     pub transfers: Vec<TransferReport>,
     /// Per direction of a link.
     pub links: Vec<LinkReport>,
+    /// Per gateway; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<GatewayReport>,
     /// What the scenario's instruments saw; absent without instruments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instruments: Vec<InstrumentReport>,
+    /// Figures of others beside those of this run; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<ReferenceReport>,
     /// Of a live run; absent from simulated ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveReport>,
@@ -201,6 +209,9 @@ pub struct LinkReport {
     pub name: String,
     /// Share of the run spent serialising.
     pub utilisation: f64,
+    /// Bytes carried x 8 / measure interval, framing included, bit/s; absent unless the scenario asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried_bps: Option<f64>,
     /// Packets serialised.
     pub packets: u64,
     /// Drops by cause.
@@ -241,7 +252,9 @@ impl Report {
             transfers: transfers(scenario, &flows),
             flows,
             links,
+            gateways: Vec::new(),
             instruments,
+            references: Vec::new(),
             live: None,
         }
     }

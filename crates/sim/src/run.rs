@@ -3,6 +3,7 @@
 use crate::build::{Network, build};
 use crate::flow::{delivered, ends_itself, finished};
 use crate::flow_report::flow_report;
+use crate::gateway_report::gateway_reports;
 use crate::instrument::Instruments;
 use crate::observe::{Observe, Sampler};
 use crate::record::Record;
@@ -52,18 +53,62 @@ fn observe(
     let mut pending = Pending::new(scenario, &net);
     watchers.advance(&mut net, &mut pending, from, false);
     pending.strike_off(&net);
-    let before = delivered(&mut net);
+    let before = Counts::take(scenario, &mut net);
     watchers.advance(&mut net, &mut pending, to.min(end), true);
-    let after = delivered(&mut net);
+    let after = Counts::take(scenario, &mut net);
     let measured_until = if pending.is_over() { net.sim.now() } else { to.min(end) };
     if !pending.is_over() {
         watchers.advance(&mut net, &mut pending, end, true);
     }
-    let interval = measured_until.since(from);
-    let delivered: Vec<u64> = after.iter().zip(&before).map(|(a, b)| a - b).collect();
+    let measured = after.since(&before, measured_until.since(from));
     let record = watchers.sampler.map(|s| s.finish(&mut net));
     let instruments = watchers.instruments.finish(&mut net);
-    (report(scenario, &mut net, &delivered, interval, instruments), record)
+    (report(scenario, &mut net, &measured, instruments), record)
+}
+
+/// What is counted over the interval that is measured.
+struct Counts {
+    /// Bytes delivered to the application of each flow.
+    delivered: Vec<u64>,
+    /// Bytes that each direction of a link carried, its framing included, where the scenario wants to know.
+    carried: Vec<u64>,
+}
+
+impl Counts {
+    fn take(scenario: &Scenario, net: &mut Network) -> Self {
+        let carried = if scenario.measure_links { carried(scenario, net) } else { Vec::new() };
+        Self { delivered: delivered(net), carried }
+    }
+
+    /// Per second since `before`, `interval` ago.
+    fn since(&self, before: &Self, interval: Duration) -> Measured {
+        let rates = |after: &[u64], before: &[u64]| {
+            after.iter().zip(before).map(|(a, b)| per_second(a - b, interval)).collect()
+        };
+        Measured {
+            goodput_bps: rates(&self.delivered, &before.delivered),
+            carried_bps: rates(&self.carried, &before.carried),
+        }
+    }
+}
+
+/// Rates over the interval that was measured.
+struct Measured {
+    goodput_bps: Vec<f64>,
+    /// Empty where nobody asked.
+    carried_bps: Vec<f64>,
+}
+
+fn carried(scenario: &Scenario, net: &mut Network) -> Vec<u64> {
+    let framing = scenario.links.iter().flat_map(|l| [l.forward.framing, l.backward.framing]);
+    let links: Vec<_> = net.links.iter().map(|(_, id)| *id).zip(framing).collect();
+    let mut all = Vec::with_capacity(links.len());
+    for (id, framing) in links {
+        let Some((link, mut cx)) = net.sim.link(id) else { continue };
+        let served = link.stats(&mut cx).served;
+        all.push(served.bytes.0 + served.packets * framing.0);
+    }
+    all
 }
 
 /// Several sinks that share the trace.
@@ -154,14 +199,20 @@ fn advance(net: &mut Network, pending: &mut Pending, until: Instant) {
 fn report(
     scenario: &Scenario,
     net: &mut Network,
-    delivered: &[u64],
-    interval: Duration,
+    measured: &Measured,
     instruments: Vec<InstrumentReport>,
 ) -> Report {
-    let goodput = |i: usize| per_second(delivered[i], interval);
-    let flows = (0..scenario.flows.len()).map(|i| flow_report(scenario, net, i, goodput(i))).collect();
+    let goodput = &measured.goodput_bps;
+    let flows = (0..scenario.flows.len()).map(|i| flow_report(scenario, net, i, goodput[i])).collect();
     let ran = net.sim.now().since(Instant::ZERO);
-    Report::assemble(scenario, ran, flows, link_reports(net), instruments)
+    let mut links = link_reports(net);
+    for (link, carried) in links.iter_mut().zip(&measured.carried_bps) {
+        link.carried_bps = Some(*carried);
+    }
+    let mut report = Report::assemble(scenario, ran, flows, links, instruments);
+    report.gateways = gateway_reports(scenario, net);
+    report.compare(scenario);
+    report
 }
 
 fn per_second(bytes: u64, interval: Duration) -> f64 {
@@ -184,6 +235,7 @@ pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
                 .drops()
                 .map(|(cause, n)| (cause.key().to_string(), Value::from(n)))
                 .collect::<Map<_, _>>(),
+            carried_bps: None,
             queue_packets: QueueReport { mean: s.queue_mean(run), peak: s.queue_peak },
         });
     }

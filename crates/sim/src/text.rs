@@ -1,5 +1,6 @@
 //! The report in words: what each flow got of what the path could carry, and what limited it.
 
+use crate::reference;
 use crate::report::{FlowReport, LimitedBy, LinkReport, LiveReport, Quantiles, Report, TransferReport};
 use core::fmt::Write as _;
 
@@ -37,9 +38,13 @@ impl Report {
             let _ = writeln!(out, "{}", transfer_in_words(transfer));
         }
         links(&mut out, &self.links);
+        for gateway in &self.gateways {
+            let _ = writeln!(out, "{}", gateway.line());
+        }
         for line in self.live.iter().flat_map(LiveReport::lines) {
             let _ = writeln!(out, "{line}");
         }
+        reference::table(&mut out, &self.references);
         out
     }
 }
@@ -259,7 +264,7 @@ fn of(part: f64, whole: u64) -> String {
     format!("{} of {} {name}", trim(part / unit, 3), trim(whole as f64 / unit, 3))
 }
 
-fn rate(bps: f64) -> String {
+pub(crate) fn rate(bps: f64) -> String {
     let (unit, name) = unit_of(bps);
     format!("{} {name}", trim(bps / unit, 3))
 }
@@ -280,7 +285,7 @@ fn percent(share: f64) -> String {
 }
 
 /// At most `digits` decimals, without trailing zeros.
-fn trim(v: f64, digits: usize) -> String {
+pub(crate) fn trim(v: f64, digits: usize) -> String {
     let text = format!("{v:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }

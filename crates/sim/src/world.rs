@@ -1,6 +1,7 @@
 //! The simulated driver: nodes, wires, one event queue, and the clock that jumps from event to event.
 
 use bentpipe_base::{Cx, Input, Instant, Node, NodeId, Pkt, Port, World};
+use bentpipe_gateway::{Gateway, LAN, SATELLITE};
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
 use std::collections::VecDeque;
@@ -12,6 +13,9 @@ enum Place {
     Link(u32),
     Router(u32),
     Port,
+    Gateway(u32),
+    /// The satellite side of the gateway that lies before it: a wire leads to a node, not to a port of it, and a gateway must know its sides apart.
+    Satellite(u32),
 }
 
 /// The built-in nodes, a table for each kind, so that a call costs a branch and no pointer, and links, by far the most visited, lie
@@ -22,6 +26,7 @@ struct Nodes {
     hosts: Vec<Host>,
     links: Vec<Link>,
     routers: Vec<Router>,
+    gateways: Vec<Gateway>,
     /// What has come to ports, oldest first.
     arrived: VecDeque<(Instant, NodeId, Pkt)>,
 }
@@ -38,6 +43,8 @@ impl Nodes {
                     self.arrived.push_back((cx.now, id, packet));
                 }
             }
+            // what comes at its other side is handed to the gateway itself
+            Place::Gateway(i) | Place::Satellite(i) => self.gateways[i as usize].handle(cx, input),
         }
     }
 }
@@ -120,6 +127,21 @@ impl Simulation {
         self.place(Place::Router(self.nodes.routers.len() as u32 - 1))
     }
 
+    /// Adds a gateway. Its first wire leads to the side of the hosts that send, its second into the hop; what comes back over the hop is wired to
+    /// [`Simulation::satellite_side`].
+    pub fn add_gateway(&mut self, gateway: Gateway) -> NodeId {
+        self.nodes.gateways.push(gateway);
+        let index = self.nodes.gateways.len() as u32 - 1;
+        let id = self.place(Place::Gateway(index));
+        self.place(Place::Satellite(index));
+        id
+    }
+
+    /// Where a wire to a gateway's satellite side leads.
+    pub const fn satellite_side(gateway: NodeId) -> NodeId {
+        NodeId(gateway.0 + 1)
+    }
+
     /// Adds a port: an end of the network behind which something else lies than a node. It has one wire, as a host has.
     pub fn add_port(&mut self) -> NodeId {
         self.place(Place::Port)
@@ -161,6 +183,12 @@ impl Simulation {
         Some(&mut self.nodes.routers[i as usize])
     }
 
+    /// A gateway, to look at.
+    pub fn gateway(&self, id: NodeId) -> Option<&Gateway> {
+        let Place::Gateway(i) = self.nodes.places[id.0 as usize] else { return None };
+        Some(&self.nodes.gateways[i as usize])
+    }
+
     /// A host, to look at only.
     pub fn peek_host(&self, id: NodeId) -> Option<&Host> {
         let Place::Host(i) = self.nodes.places[id.0 as usize] else { return None };
@@ -179,7 +207,12 @@ impl Simulation {
             to = self.wires.end(to, port);
             self.events += 1;
         }
-        self.nodes.handle(to, &mut self.world.cx(at, to), Input::Packet(Port(0), packet));
+        let mut side = LAN;
+        if let Place::Satellite(_) = self.nodes.places[to.0 as usize] {
+            to = NodeId(to.0 - 1);
+            side = SATELLITE;
+        }
+        self.nodes.handle(to, &mut self.world.cx(at, to), Input::Packet(side, packet));
     }
 
     /// Lets a packet in at a port, now.

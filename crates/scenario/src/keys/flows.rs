@@ -31,9 +31,19 @@ table! {
             group: Name = "none",
             /// How the receiving application reads: `"eager"` takes everything at once.
             reader: ReaderForm = "`\"eager\"`",
+            /// TCP options that the receiver has different from the sender. Everything not given here is as the flow says.
+            receiver: ReceiverKeys = "as the sender",
             /// When the flow starts; with `from` and `to` at a random instant between them.
             start: StartForm = "`\"0 s\"`",
         }
+        include { tcp: TcpKeys, }
+    }
+}
+
+table! {
+    /// The TCP of the end where a flow's data goes to, where it differs from the other end's: an old receiver that does not know window scaling before a
+    /// modern sender, for instance.
+    struct ReceiverKeys "receiver" {
         include { tcp: TcpKeys, }
     }
 }

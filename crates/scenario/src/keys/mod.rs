@@ -4,6 +4,7 @@
 
 mod dynamics;
 mod flows;
+mod gateways;
 mod network;
 mod observe;
 mod sweep;
@@ -11,6 +12,7 @@ mod tcp;
 
 pub(crate) use dynamics::*;
 pub(crate) use flows::*;
+pub(crate) use gateways::*;
 pub(crate) use network::*;
 pub(crate) use observe::*;
 pub(crate) use sweep::*;
@@ -71,6 +73,8 @@ table! {
             routers: Vec<At<RouterKeys>> = "none",
             /// Links between nodes.
             links: Vec<At<LinkKeys>> = "none",
+            /// Gateways before long hops.
+            gateways: Vec<At<GatewayKeys>> = "none",
             /// TCP options for all flows; a flow may override each.
             host: TcpKeys = "none",
             /// Changes of links during the run.
@@ -79,6 +83,8 @@ table! {
             instruments: Vec<At<InstrumentKeys>> = "none",
             /// Packets to record.
             captures: Vec<At<CaptureKeys>> = "none",
+            /// Figures that others found, shown beside this run's.
+            references: Vec<At<ReferenceKeys>> = "none",
             /// Many runs of this file: what `bentpipe sweep` does. A single run ignores it.
             sweep: SweepKeys = "none",
         }
@@ -93,6 +99,10 @@ table! {
             from: Instant,
             /// Its end, after `from` and at the latest at `duration`.
             to: Instant,
+        }
+        optional {
+            /// Also report what each link carried in this interval (`carried_bps`).
+            links: bool = "`false`",
         }
     }
 }

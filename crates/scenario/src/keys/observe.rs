@@ -1,7 +1,7 @@
 //! Keys of what happens and what is looked at during a run: timeline, instruments, captures.
 
 use crate::form::table;
-use crate::scalars::Name;
+use crate::scalars::{Name, Text};
 use crate::types::Buffer;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 
@@ -72,6 +72,20 @@ table! {
             snap: Size = "`\"65535 B\"`, whole packets",
             /// Largest file, at least 4 KiB; recording ends there.
             limit: Size = "`\"64 MiB\"`",
+        }
+    }
+}
+
+table! {
+    /// A figure that somebody else found, in a paper or by measuring: the report shows this run's beside it.
+    struct ReferenceKeys "[[references]]" {
+        required {
+            /// Which figure of this run it is compared with: a metric, as for `--expect`.
+            metric: Text,
+            /// The other's figure with its unit, as in `"23.67 Mbit/s"`, `"500 ms"` or `"0.99"`.
+            value: Text,
+            /// Where it was found.
+            source: Text,
         }
     }
 }

@@ -5,7 +5,9 @@ use super::routes::Reach;
 use super::{Network, check_name, ordered, tcp};
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::{At, Keys as _};
-use crate::keys::{FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReaderForm, StartForm};
+use crate::keys::{
+    AppForm, FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReaderForm, ReceiverKeys, StartForm,
+};
 use crate::scalars::Name;
 use crate::types::{App, FlowSpec, NodeKind, Reader, Start};
 use bentpipe_base::{Duration, Instant, Size};
@@ -84,7 +86,11 @@ fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration) -> Result<Flo
         Some(host) => keys.tcp.clone().over(&host.value),
         None => keys.tcp.clone(),
     };
-    let (sender, receiver) = tcp::configs(&options)?;
+    let (sender, mut receiver) = tcp::configs(&options)?;
+    if let Some(own) = &keys.receiver {
+        check_receiver(keys, own)?;
+        receiver = tcp::configs(&own.value.tcp.clone().over(&options))?.1;
+    }
     let app = keys.app.as_ref().map_or(Ok(App::Bulk), app)?;
     check_udp(keys, &app)?;
     Ok(FlowSpec {
@@ -98,6 +104,19 @@ fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration) -> Result<Flo
         start: keys.start.as_ref().map_or(Ok(Start::At(Instant::ZERO)), |s| start(s, duration))?,
         group: keys.group.as_ref().map(|g| g.value.0.clone()),
     })
+}
+
+/// What the sender alone does cannot be the receiver's.
+fn check_receiver(keys: &FlowKeys, own: &At<ReceiverKeys>) -> Result<()> {
+    if let Some(span) = own.value.tcp.jitter.map(|j| j.span).or(own.value.tcp.jitter_kind.map(|j| j.span)) {
+        return Err(Fault::new(span, "a receiver has no jitter", "give it to the flow: it is the sender's"));
+    }
+    match keys.app.as_ref().map(|a| &a.value) {
+        Some(AppForm::Table(app)) if app.udp.is_some() => {
+            Err(Fault::new(own.span, "datagrams have no TCP", "drop this"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Datagrams have no receiver that could hold them back, and no options of a TCP.

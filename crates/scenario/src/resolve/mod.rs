@@ -6,6 +6,7 @@ mod dumbbell;
 mod dynamics;
 mod fade;
 mod flows;
+mod gateways;
 mod graph;
 mod ground;
 mod names;
@@ -83,6 +84,8 @@ pub(crate) fn scenario(
     let stop = stop(&file, &flows)?;
     let names = Directions::new(&network.links);
     timeline::apply(slice(file.timeline.as_ref()), &mut network.links, &names, duration)?;
+    let gateways = gateways::resolve(slice(file.gateways.as_ref()), &network.links, &names)?;
+    let references = observe::references(slice(file.references.as_ref()))?;
     let instruments = observe::instruments(slice(file.instruments.as_ref()), &names, &flows, duration)?;
     let captures = observe::captures(slice(file.captures.as_ref()), &names, duration)?;
     Ok(Scenario {
@@ -91,12 +94,15 @@ pub(crate) fn scenario(
         duration,
         stop,
         measure,
+        measure_links: file.measure.as_ref().and_then(|m| m.value.links).is_some_and(|l| l.value),
         parameters,
         nodes: network.nodes,
         links: network.links,
+        gateways,
         flows,
         instruments,
         captures,
+        references,
     })
 }
 
@@ -108,7 +114,7 @@ fn duration(given: &At<Duration>) -> Result<Duration> {
 }
 
 fn measure(given: &At<MeasureKeys>, duration: Duration) -> Result<(Instant, Instant)> {
-    let MeasureKeys { from, to } = given.value;
+    let MeasureKeys { from, to, .. } = given.value;
     ordered("measure", from, to)?;
     if to.value.0 > duration.0 {
         return Err(Fault::new(

@@ -3,10 +3,11 @@
 use super::dynamics::step;
 use super::names::Directions;
 use super::ordered;
+use crate::amount::amount;
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::At;
-use crate::keys::{CaptureKeys, InstrumentKeys, InstrumentWord};
-use crate::types::{CaptureSpec, FlowSpec, InstrumentKind, InstrumentSpec};
+use crate::keys::{CaptureKeys, InstrumentKeys, InstrumentWord, ReferenceKeys};
+use crate::types::{CaptureSpec, FlowSpec, InstrumentKind, InstrumentSpec, ReferenceSpec};
 use bentpipe_base::{Duration, Instant, Rate, Size};
 use std::collections::BTreeSet;
 
@@ -19,6 +20,8 @@ const SIDE_CHANNEL_BPS: u64 = 256_000;
 const SECOND: Duration = Duration::from_secs(1);
 /// Most captures.
 const MAX_CAPTURES: usize = 1000;
+/// Most references.
+const MAX_REFERENCES: usize = 1000;
 /// Headers of a packet fit into this.
 const LEAST_SNAP: Size = Size(64);
 /// A packet is never longer.
@@ -95,6 +98,26 @@ fn kind(keys: &InstrumentKeys, names: &Directions, flows: &[FlowSpec]) -> Result
             Ok(InstrumentKind::Bins { flow, link })
         }
     }
+}
+
+/// Whether a run has such a metric is up to who reads reports; here it is text.
+pub(super) fn references(given: &[At<ReferenceKeys>]) -> Result<Vec<ReferenceSpec>> {
+    if let Some(one) = given.get(MAX_REFERENCES) {
+        let label = format!("the limit is {MAX_REFERENCES}");
+        return Err(Fault::new(one.span, "there are too many references", label));
+    }
+    let resolve = |reference: &At<ReferenceKeys>| {
+        let keys = &reference.value;
+        let written = keys.value.value.0.trim().to_owned();
+        let value = amount(&written).map_err(|why| Fault::new(keys.value.span, why, ""))?;
+        Ok(ReferenceSpec {
+            metric: keys.metric.value.0.clone(),
+            value,
+            written,
+            source: keys.source.value.0.clone(),
+        })
+    };
+    given.iter().map(resolve).collect()
 }
 
 pub(super) fn captures(

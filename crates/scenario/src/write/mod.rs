@@ -2,6 +2,7 @@
 
 mod direction;
 mod flow;
+mod gateway;
 mod observe;
 mod tcp;
 
@@ -29,10 +30,12 @@ pub fn to_toml(scenario: &Scenario) -> String {
     for link in &scenario.links {
         write_link(&mut out, link, &scenario.nodes);
     }
+    scenario.gateways.iter().for_each(|g| gateway::write(&mut out, g, &scenario.links));
     observe::timeline(&mut out, scenario);
     write_flows(&mut out, scenario);
     observe::instruments(&mut out, scenario);
     observe::captures(&mut out, scenario);
+    observe::references(&mut out, scenario);
     out
 }
 
@@ -47,7 +50,8 @@ fn head(out: &mut String, scenario: &Scenario) {
     line(out, "duration", &time(scenario.duration));
     line(out, "stop", &quoted(scenario.stop.word()));
     if let Some((from, to)) = scenario.measure {
-        line(out, "measure", &format!("{{ from = {}, to = {} }}", at(from), at(to)));
+        let links = if scenario.measure_links { ", links = true" } else { "" };
+        line(out, "measure", &format!("{{ from = {}, to = {}{links} }}", at(from), at(to)));
     }
 }
 
@@ -79,15 +83,19 @@ fn write_link(out: &mut String, link: &LinkSpec, nodes: &[NodeSpec]) {
 
 /// Options that all flows share go to `[host]`; each flow keeps the rest.
 fn write_flows(out: &mut String, scenario: &Scenario) {
-    let options: Vec<_> = scenario.flows.iter().map(|f| tcp::options(&f.sender, &f.receiver)).collect();
-    let Some(first) = options.first() else { return };
-    let shared: Vec<bool> = (0..first.len()).map(|n| options.iter().all(|o| o[n].1 == first[n].1)).collect();
+    let options: Vec<_> = scenario.flows.iter().map(tcp::of).collect();
+    let Some((first, _)) = options.first() else { return };
+    let shared: Vec<bool> =
+        (0..first.len()).map(|n| options.iter().all(|(o, _)| o[n].1 == first[n].1)).collect();
     out.push_str("\n[host]\n");
     for ((key, value), _) in first.iter().zip(&shared).filter(|(_, shared)| **shared) {
         line(out, key, value);
     }
-    for (flow, options) in scenario.flows.iter().zip(&options) {
+    for (flow, (options, receiver)) in scenario.flows.iter().zip(&options) {
         flow::write(out, flow, &scenario.nodes);
+        if let Some(receiver) = receiver {
+            line(out, "receiver", receiver);
+        }
         for ((key, value), _) in options.iter().zip(&shared).filter(|(_, shared)| !**shared) {
             line(out, key, value);
         }

@@ -39,7 +39,7 @@ fn entry(out: &mut String, link: &str, when: Instant, change: &Change) {
 }
 
 /// Name of a direction.
-fn name(links: &[LinkSpec], direction: Direction) -> String {
+pub(super) fn name(links: &[LinkSpec], direction: Direction) -> String {
     let link = &links[direction.link];
     quoted(if direction.backward { &link.reverse_name } else { &link.name })
 }
@@ -72,5 +72,14 @@ pub(super) fn captures(out: &mut String, scenario: &Scenario) {
         line(out, "to", &at(capture.to));
         line(out, "snap", &size(capture.snap));
         line(out, "limit", &size(capture.limit));
+    }
+}
+
+pub(super) fn references(out: &mut String, scenario: &Scenario) {
+    for reference in &scenario.references {
+        out.push_str("\n[[references]]\n");
+        line(out, "metric", &quoted(&reference.metric));
+        line(out, "value", &quoted(&reference.written));
+        line(out, "source", &quoted(&reference.source));
     }
 }

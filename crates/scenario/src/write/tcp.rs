@@ -2,12 +2,34 @@
 
 use super::{quoted, size, time};
 use crate::form::Word as _;
+use crate::types::FlowSpec;
 use bentpipe_base::{Duration, Size};
-use bentpipe_tcp::{Config, Growth, Jitter, JitterKind, ReceiveBuffer, RecoveryParams, Scheme};
+use bentpipe_tcp::{Config, Growth, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams, Scheme};
 use core::fmt::Write as _;
 
+/// The options of a flow, and those that its receiver has different, as a table.
+pub(super) fn of(flow: &FlowSpec) -> (Vec<(&'static str, String)>, Option<String>) {
+    let (sender, receiver) = (&flow.sender, &flow.receiver);
+    // what one set of keys makes of both ends
+    let same = Config {
+        jitter: None,
+        options: Options { sack: receiver.options.sack, ..sender.options },
+        ..sender.clone()
+    };
+    if *receiver == same {
+        return (options(sender, receiver), None);
+    }
+    let base = options(sender, sender);
+    let own = options(receiver, receiver);
+    // jitter is the sender's alone
+    let differs = |n: &usize| base[*n].1 != own[*n].1 && !base[*n].0.starts_with("jitter");
+    let own: Vec<String> =
+        (0..own.len()).filter(differs).map(|n| format!("{} = {}", own[n].0, own[n].1)).collect();
+    (base, Some(format!("{{ {} }}", own.join(", "))))
+}
+
 /// Every option of `[host]`, in the order of the table of keys.
-pub(super) fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
+fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
     let switch = |on: bool| on.to_string();
     let limit = |limit: Option<Size>| limit.map_or_else(|| quoted("unlimited"), size);
     let jitter = sender.jitter.unwrap_or(Jitter { max: Duration::ZERO, kind: JitterKind::Opportunity });

@@ -5,26 +5,38 @@ use crate::world::Simulation;
 use bentpipe_base::{NodeId, Purpose, Rate};
 use bentpipe_link::{Base, Capacity, CapacityTrace, Channel, DropTail, Errors, Link, Orbit};
 use bentpipe_scenario as spec;
+use std::collections::BTreeMap;
 
 /// For each node: where its ports lead.
 pub(super) type Ports = Vec<Vec<Hop>>;
 
+/// Links, and where each node's ports lead. `gateways` are nodes by the direction at whose beginning they stand.
 pub(super) fn add(
     sim: &mut Simulation,
     scenario: &spec::Scenario,
     nodes: &[NodeId],
+    gateways: &BTreeMap<spec::Direction, NodeId>,
 ) -> (Vec<(String, NodeId)>, Ports) {
     let mut links = Vec::new();
     let mut ports: Ports = vec![Vec::new(); nodes.len()];
     for (i, link) in scenario.links.iter().enumerate() {
-        for (name, spec, a, b) in [
-            (&link.name, &link.forward, link.a, link.b),
-            (&link.reverse_name, &link.backward, link.b, link.a),
+        for (name, spec, a, b, backward) in [
+            (&link.name, &link.forward, link.a, link.b, false),
+            (&link.reverse_name, &link.backward, link.b, link.a, true),
         ] {
             let node = direction(sim, name, spec);
             let id = sim.add_link(node);
-            let port = sim.wire(nodes[a], id);
-            sim.wire(id, nodes[b]);
+            let at = |backward| gateways.get(&spec::Direction { link: i, backward }).copied();
+            let port = match at(backward) {
+                None => sim.wire(nodes[a], id),
+                Some(gateway) => {
+                    let port = sim.wire(nodes[a], gateway);
+                    sim.wire(gateway, nodes[a]);
+                    sim.wire(gateway, id);
+                    port
+                }
+            };
+            sim.wire(id, at(!backward).map_or(nodes[b], Simulation::satellite_side));
             ports[a].push(Hop { to: b, link: i, port, bps: nominal_bps(spec) });
             links.push((name.clone(), id));
         }

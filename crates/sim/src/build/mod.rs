@@ -7,8 +7,10 @@ mod links;
 use crate::routes::RouteTable;
 use crate::world::Simulation;
 use bentpipe_base::{Addr, Instant, NodeId, Purpose};
+use bentpipe_gateway::Gateway;
 use bentpipe_nodes::{Host, Router};
 use bentpipe_scenario as spec;
+use std::collections::BTreeMap;
 
 /// Where a flow's two ends are: `from` is the end where its data comes from. Of requests that is the host that answers, though the
 /// other one opened the connection.
@@ -48,6 +50,8 @@ pub struct Network {
     pub flows: Vec<FlowEnds>,
     /// Link nodes with their names, forward and backward of each link in turn.
     pub links: Vec<(String, NodeId)>,
+    /// Gateways with their names, in the scenario's order.
+    pub gateways: Vec<(String, NodeId)>,
     /// Of each node of the scenario: its port, where something else lies in place of a host.
     pub ports: Vec<Option<NodeId>>,
 }
@@ -56,12 +60,13 @@ pub struct Network {
 pub fn build(scenario: &spec::Scenario) -> Network {
     let mut sim = Simulation::new(scenario.seed);
     let nodes = add_nodes(&mut sim, scenario);
-    let (links, ports) = links::add(&mut sim, scenario, &nodes);
+    let (gateways, places) = add_gateways(&mut sim, scenario);
+    let (links, ports) = links::add(&mut sim, scenario, &nodes, &places);
     let ends: Vec<usize> = scenario.flows.iter().flat_map(|f| [f.from, f.to]).collect();
     let table = RouteTable::new(scenario, &ports, &ends);
     set_routes(&mut sim, scenario, &nodes, &table, &ends);
     let flows = flows::add(&mut sim, scenario, &nodes, &table);
-    Network { sim, flows, links, ports: vec![None; nodes.len()] }
+    Network { sim, flows, links, gateways, ports: vec![None; nodes.len()] }
 }
 
 /// Builds the links and routers of `scenario` with a port in place of each host, and no flows: a driver brings the packets. Packets go to
@@ -72,20 +77,35 @@ pub fn build_open(scenario: &spec::Scenario) -> Network {
     let nodes: Vec<NodeId> = (scenario.nodes.iter())
         .map(|node| if is_host(node) { sim.add_port() } else { sim.add_router(Router::default()) })
         .collect();
-    let (links, hops) = links::add(&mut sim, scenario, &nodes);
+    let (gateways, places) = add_gateways(&mut sim, scenario);
+    let (links, hops) = links::add(&mut sim, scenario, &nodes, &places);
     let hosts: Vec<usize> = (0..nodes.len()).filter(|&i| is_host(&scenario.nodes[i])).collect();
     let table = RouteTable::new(scenario, &hops, &hosts);
     set_routes(&mut sim, scenario, &nodes, &table, &hosts);
     let ports = scenario.nodes.iter().zip(&nodes).map(|(spec, id)| is_host(spec).then_some(*id)).collect();
-    Network { sim, flows: Vec::new(), links, ports }
+    Network { sim, flows: Vec::new(), links, gateways, ports }
 }
 
 /// What the way from one host to another carries, bit/s: the lowest rate on it; 0 without a way.
 pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
     let mut sim = Simulation::new(scenario.seed);
     let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| sim.add_port()).collect();
-    let (_, hops) = links::add(&mut sim, scenario, &nodes);
+    let (_, hops) = links::add(&mut sim, scenario, &nodes, &BTreeMap::new());
     RouteTable::new(scenario, &hops, &[from, to]).lowest_rate(from, to)
+}
+
+/// The gateways with their names, and by the directions at whose beginning they stand.
+fn add_gateways(
+    sim: &mut Simulation,
+    scenario: &spec::Scenario,
+) -> (Vec<(String, NodeId)>, BTreeMap<spec::Direction, NodeId>) {
+    let (mut names, mut places) = (Vec::new(), BTreeMap::new());
+    for gateway in &scenario.gateways {
+        let id = sim.add_gateway(Gateway::new(gateway.config.clone()));
+        names.push((gateway.name.clone(), id));
+        places.insert(gateway.at, id);
+    }
+    (names, places)
 }
 
 fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {

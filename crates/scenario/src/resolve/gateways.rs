@@ -1,0 +1,120 @@
+//! `[[gateways]]`: each at the beginning of a direction of a link.
+
+use super::names::Directions;
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::{GatewayKeys, GatewayLimitKeys};
+use crate::types::{Direction, DirectionSpec, GatewaySpec, LinkSpec};
+use bentpipe_base::{Rate, Size};
+use bentpipe_gateway::{Config, Limits};
+use bentpipe_link::{FadeEffect, Orbit};
+use std::collections::BTreeSet;
+
+/// Most gateways.
+const MAX_GATEWAYS: usize = 1000;
+/// Longest framing; more than any link layer adds.
+const MAX_FRAMING: u64 = 65_535;
+/// Less than this holds no packet.
+const LEAST_MEMORY: Size = Size(65_536);
+
+pub(super) fn resolve(
+    given: &[At<GatewayKeys>],
+    links: &[LinkSpec],
+    names: &Directions,
+) -> Result<Vec<GatewaySpec>> {
+    let mut all = Vec::new();
+    let (mut taken, mut places) = (BTreeSet::new(), BTreeSet::new());
+    for (n, gateway) in given.iter().enumerate() {
+        let keys = &gateway.value;
+        let name = keys.name.value.0.clone();
+        if n == MAX_GATEWAYS {
+            let label = format!("the limit is {MAX_GATEWAYS}");
+            return Err(Fault::new(gateway.span, "there are too many gateways", label));
+        }
+        if !taken.insert(name.clone()) {
+            let message = format!("two gateways are called `{name}`");
+            return Err(Fault::new(keys.name.span, message, "this name is taken"));
+        }
+        let at = names.find(&keys.link)?;
+        let config = config(keys, hop(links, at))?;
+        if !keys.enabled.is_none_or(|e| e.value) {
+            continue;
+        }
+        if !places.insert(at) {
+            let message = format!("two gateways before `{}`", keys.link.value.0);
+            return Err(Fault::new(keys.link.span, message, "this is the second"));
+        }
+        all.push(GatewaySpec { name, at, config });
+    }
+    Ok(all)
+}
+
+fn hop(links: &[LinkSpec], at: Direction) -> &DirectionSpec {
+    let link = &links[at.link];
+    if at.backward { &link.backward } else { &link.forward }
+}
+
+fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
+    if let Some(framing) = keys.framing.filter(|f| f.value.0 > MAX_FRAMING) {
+        let label = format!("the limit is {MAX_FRAMING} B");
+        return Err(Fault::new(framing.span, "`framing` is too large", label));
+    }
+    if let Some(share) = keys.share.filter(|s| s.value <= 0.0 || s.value > 1.0) {
+        let label = "more than 0 and at most 1";
+        return Err(Fault::new(share.span, "`share` is a part of the rate", label));
+    }
+    let default = Config::default();
+    Ok(Config {
+        rate: rate(keys, hop)?,
+        framing: keys.framing.map_or(hop.framing, |f| f.value),
+        mode: keys.mode.map_or(default.mode, |m| m.value),
+        share: keys.share.map_or(default.share, |s| s.value),
+        copies: keys.copies.map_or(default.copies, |c| c.value.0),
+        limits: keys.limits.as_ref().map_or(Ok(default.limits), |l| limits(&l.value))?,
+        accelerate: keys.accelerate.map_or(default.accelerate, |a| a.value),
+        ..default
+    })
+}
+
+/// The hop's rate, unless told otherwise. One that shapes above the rate of its hop does harm, so a rate that changes must be thought about.
+fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
+    if let Some(given) = keys.rate {
+        return Ok(given.value.0);
+    }
+    if changes(hop) {
+        let word = &keys.link.value.0;
+        return Err(Fault::new(
+            keys.link.span,
+            format!("the rate of `{word}` changes"),
+            "give the gateway a `rate`",
+        )
+        .help("help: its lowest rate, or \"none\": then the gateway does not shape"));
+    }
+    Ok(Some(hop.rate))
+}
+
+fn changes(hop: &DirectionSpec) -> bool {
+    hop.dynamics.as_ref().is_some_and(|d| {
+        d.capacity.is_some()
+            || d.access.is_some()
+            || d.changes.iter().any(|(_, change)| change.rate.is_some())
+            || d.fade.as_ref().is_some_and(|f| matches!(f.effect, FadeEffect::Acm(_)))
+            || matches!(&d.orbit, Some(Orbit::Slots(slots)) if slots.rate.is_some())
+    })
+}
+
+fn limits(keys: &GatewayLimitKeys) -> Result<Limits> {
+    let default = Limits::default();
+    for (key, given) in [("memory", keys.memory), ("per_flow", keys.per_flow)] {
+        if let Some(given) = given.filter(|g| g.value < LEAST_MEMORY) {
+            let label = format!("at least {LEAST_MEMORY}");
+            return Err(Fault::new(given.span, format!("`{key}` is too small"), label));
+        }
+    }
+    Ok(Limits {
+        flows: keys.flows.map_or(default.flows, |f| f.value.0 as u32),
+        memory: keys.memory.map_or(default.memory, |m| m.value),
+        per_flow: keys.per_flow.map_or(default.per_flow, |p| p.value),
+        ..default
+    })
+}

@@ -1,0 +1,151 @@
+//! Gateways in simulated networks: where they stand, and that nothing else moves.
+
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
+#[path = "../../scenario/tests/support/mod.rs"]
+mod support;
+
+use bentpipe_base::{Addr, Size};
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::metric::Metric;
+use bentpipe_sim::{Report, reference, run};
+use std::path::Path;
+use support::{DUMBBELL, GRAPH, SATELLITE, edit, loads};
+
+fn file(name: &str, sets: &[(&str, &str)]) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{name}.toml"));
+    loads(&std::fs::read_to_string(path).unwrap(), sets)
+}
+
+/// Gateways before these directions, which let everything pass and do not shape.
+fn passing(text: &str, before: &[&str]) -> String {
+    let gateway = |link: &&str| {
+        format!(
+            "\n[[gateways]]\nname = \"at-{link}\"\nlink = \"{link}\"\nrate = \"none\"\naccelerate = false\n"
+        )
+    };
+    text.to_owned() + &before.iter().map(gateway).collect::<String>()
+}
+
+/// Flows and links of a report: all that a gateway could have moved.
+fn moved(report: &Report) -> String {
+    let value = serde_json::to_value(report).unwrap();
+    format!("{}{}", value["flows"], value["links"])
+}
+
+/// Beside a host, beside a router, at both ends of a link, on the way of the data and on that of the ACKs: what only passes arrives at the same time.
+#[test]
+fn a_gateway_that_passes_everything_changes_nothing() {
+    let graph = edit(GRAPH, "duration = \"100 s\"", "duration = \"20 s\"");
+    let mesh = edit(SATELLITE, "duration = \"100 s\"", "duration = \"20 s\"");
+    let dumbbell = edit(DUMBBELL, "duration = \"100 s\"", "duration = \"20 s\"");
+    let cases: [(&str, &[&str]); 6] = [
+        (&dumbbell, &["bottleneck"]),
+        (&dumbbell, &["bottleneck", "bottleneck-return"]),
+        (&dumbbell, &["src1-access", "dst2-access-return", "dst1-access"]),
+        (&graph, &["r12"]),
+        (&graph, &["r12-return", "a1", "b2-return"]),
+        (&mesh, &["station1-uplink", "station3-downlink"]),
+    ];
+    for (text, before) in cases {
+        let (without, with) = (run(&loads(text, &[])), run(&loads(&passing(text, before), &[])));
+        assert!(without.total.goodput_bps > 0.0 && without.gateways.is_empty());
+        assert_eq!(moved(&with), moved(&without), "{before:?}");
+        let names: Vec<String> = with.gateways.iter().map(|g| g.name.clone()).collect();
+        assert_eq!(names, before.iter().map(|link| format!("at-{link}")).collect::<Vec<_>>());
+    }
+}
+
+/// A packet that only its driver can read goes through both ways.
+#[test]
+fn a_live_network_passes_through_its_gateways() {
+    let scenario = loads(&passing(DUMBBELL, &["bottleneck"]), &[("loss", "0")]);
+    let mut net = bentpipe_sim::build::build_open(&scenario);
+    let host = |name: &str| scenario.nodes.iter().position(|n| n.name == name).unwrap();
+    let (src, dst) = (host("src1"), host("dst2"));
+    for (from, to, handle) in [(src, dst, 7), (dst, src, 8)] {
+        let mut packet = bentpipe_base::Pkt::default();
+        packet.set_opaque(handle, Size(1500), Addr(to as u32));
+        net.sim.inject(net.ports[from].unwrap(), packet);
+        net.sim.run_until(bentpipe_base::Instant(net.sim.now().0 + 2_000_000_000), |_| false);
+        let (_, at, arrived) = net.sim.take_arrived().expect("it has arrived");
+        assert_eq!((Some(at), arrived.handle()), (net.ports[to], Some(handle)));
+        assert!(net.sim.take_arrived().is_none());
+    }
+}
+
+/// W/T, counted with the 54 B of headers of each 1460 B of payload, as the paper counts: what has no gateway obeys it within 3 %.
+#[test]
+fn the_cases_of_table_2_without_a_gateway_follow_the_model() {
+    let report = run(&file("supercharger", &[]));
+    let carried = |flow: &str| {
+        let metric = Metric::parse(&format!("carried[hop-{flow}]")).unwrap();
+        metric.of(&report).unwrap().unwrap() / 1e6
+    };
+    for (flow, window) in
+        [("64k", 65_535.0), ("1024k", 1_048_576.0), ("2048k", 2_097_152.0), ("4096k", 4_194_304.0)]
+    {
+        let model = f64::min(24.0, window * 8e-6 * 1514.0 / 1460.0);
+        let ratio = carried(flow) / model;
+        assert!((0.97..=1.03).contains(&ratio), "{flow}: {} of {model} Mbit/s", carried(flow));
+    }
+    let rows: Vec<&str> = report.references.iter().map(|r| r.metric.as_str()).collect();
+    let wanted = ["gateway", "64k", "1024k", "2048k", "4096k"].map(|flow| format!("carried[hop-{flow}]"));
+    assert_eq!(rows, wanted);
+    for row in &report.references[1..] {
+        assert!(row.deviation.unwrap().abs() < 0.03, "{row:?}");
+        assert!(row.source.contains("table 2") && row.unit == "bit/s", "{row:?}");
+    }
+    let text = report.to_text();
+    for words in ["\ngateway gateway: ", "figure ", "23.67 Mbit/s", "TCP-SuperCharger, table 2: 4096 KB"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn what_links_carried_is_reported_where_it_was_asked_for() {
+    let asked = edit(
+        DUMBBELL,
+        "duration = \"100 s\"",
+        "duration = \"20 s\"\nmeasure = { from = \"5 s\", to = \"15 s\", links = true }",
+    );
+    let silent = asked.replace(", links = true", "");
+    let (asked, silent) = (run(&loads(&asked, &[])), run(&loads(&silent, &[])));
+    assert!(silent.links.iter().all(|l| l.carried_bps.is_none()));
+    assert!(!silent.to_json().contains("carried") && asked.to_json().contains("\"carried_bps\""));
+    // segments of 1000 B with 52 B of headers; what is on its way at both ends of the interval may differ by a window
+    let carried = asked.links[0].carried_bps.unwrap();
+    let goodput = asked.total.goodput_bps;
+    assert!((carried / (goodput * 1052.0 / 1000.0) - 1.0).abs() < 0.05, "{carried} {goodput}");
+}
+
+#[test]
+fn a_run_with_gateways_is_the_same_bytes_again() {
+    for name in ["supercharger", "supercharger-loss"] {
+        let scenario = file(name, &[]);
+        assert_eq!(run(&scenario).to_json(), run(&scenario).to_json(), "{name}");
+    }
+}
+
+#[test]
+fn references_to_what_a_run_will_not_have_are_refused() {
+    let with = |metric: &str, value: &str| {
+        loads(
+            &format!(
+                "{DUMBBELL}\n[[references]]\nmetric = \"{metric}\"\nvalue = \"{value}\"\nsource = \"s\"\n"
+            ),
+            &[],
+        )
+    };
+    assert!(reference::check(&with("goodput[flow2]", "1 Mbit/s")).is_ok());
+    for (metric, value, words) in [
+        ("godput", "1 Mbit/s", "unknown metric `godput`: did you mean `goodput`?"),
+        ("goodput[flow3]", "1 Mbit/s", "the run has no flow `flow3`"),
+        ("repairs[gw]", "3", "the run has no gateway `gw`"),
+        ("goodput", "1 s", "`1 s` does not fit `goodput`, which is a rate, as in 1 Mbit/s"),
+    ] {
+        let scenario = with(metric, value);
+        let (spec, fault) = reference::check(&scenario).unwrap_err();
+        assert!(spec.metric == metric && fault.to_string().contains(words), "{fault}");
+    }
+}
