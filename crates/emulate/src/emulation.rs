@@ -61,6 +61,11 @@ impl Hosts {
     }
 }
 
+/// Refuses a scenario with a gateway: it would pass everything, and the figures would be those of a run without.
+pub(crate) fn no_gateway(scenario: &Scenario) -> Result<(), Error> {
+    scenario.gateways.first().map_or(Ok(()), |gateway| Err(Error::Gateway(gateway.name.clone())))
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub struct Ended {
@@ -117,6 +122,7 @@ impl<'a> Emulation<'a> {
         if let Some(program) = plan.command.first() {
             check_program(program)?;
         }
+        no_gateway(&plan.scenario)?;
         let hosts = Hosts::of(&plan.scenario);
         let name = |node: &usize| plan.scenario.nodes[*node].name.clone();
         let layout = Layout {

@@ -48,6 +48,11 @@ pub enum Error {
     /// The folder of results.
     #[error("error: {0}")]
     Results(#[from] bentpipe_results::Error),
+    /// A live link does not read TCP headers, and a gateway acts on nothing else.
+    #[error(
+        "error: the scenario has a gateway, `{0}`, and a live link has none: it carries packets as they are, and a gateway acts on their TCP headers\nhelp: `bentpipe sim` runs this scenario; `enabled = false` leaves the gateway out"
+    )]
+    Gateway(String),
     /// The link itself.
     #[error("error: {0}")]
     Live(#[from] bentpipe_live::LiveError),

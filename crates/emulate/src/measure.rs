@@ -1,6 +1,6 @@
 //! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in real time, and the same report as of a simulated run.
 
-use crate::emulation::Hosts;
+use crate::emulation::{Hosts, no_gateway};
 use crate::flows::{self, Flows, Kernel, Place, Progress, needs};
 use crate::panel::Panel;
 use crate::report::{self, Recording};
@@ -87,6 +87,7 @@ impl Error {
 /// What is missing, and how to mend it. Nothing is left behind.
 pub fn run(plan: &Plan, begun: &mut dyn FnMut(), log: &mut dyn FnMut(&str)) -> Result<Measured, Error> {
     let scenario = &plan.scenario;
+    no_gateway(scenario)?;
     // what the kernel cannot do is known before anything is made
     let needs = needs(scenario, &Kernel::look()?)?;
     let hosts = Hosts::of(scenario);

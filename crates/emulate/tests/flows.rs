@@ -205,6 +205,23 @@ fn options_are_switched_off_at_the_end_that_can_do_without() {
     assert!(error.is_refusal());
 }
 
+/// A receiver that is older than its sender is so where its data goes to: of requests that is the host that asks.
+#[test]
+fn an_option_is_off_at_the_receiver_that_does_not_know_it() {
+    let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };
+    let old = "receiver = { window = \"65535 B\", window_scale = false }";
+    for (app, values) in
+        [("\"bulk\"", ["1", "0"]), ("{ requests = { response = \"1 MB\", count = 1 } }", ["0", "1"])]
+    {
+        let found = needs(&scenario("", &flow(&format!("app = {app}\n{old}"))), &kernel).unwrap();
+        let scaling = |host: usize| {
+            let settings = &found.hosts[host].settings;
+            settings.iter().find(|(p, _)| *p == "net/ipv4/tcp_window_scaling").unwrap().1.clone()
+        };
+        assert_eq!([scaling(0), scaling(1)], values, "{app}");
+    }
+}
+
 #[test]
 fn what_the_kernel_cannot_do_is_said_once() {
     let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };

@@ -1,6 +1,6 @@
 //! `report.html`: one file, no scripts, nothing fetched.
 
-use crate::{Outcome, figures, instruments, tables};
+use crate::{Outcome, beside, figures, instruments, tables};
 use bentpipe_plot::{Mode, Plot, STYLE};
 use bentpipe_sim::report::{FlowReport, LinkReport, LiveReport, Report};
 use core::fmt::Write as _;
@@ -49,10 +49,11 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     if let Some(mark) = &mark {
         let _ = writeln!(out, "<p class=\"mark\" role=\"alert\">{}</p>", escape(mark));
     }
-    let words = report.to_text();
+    let words = report.in_words();
     let words = words.strip_prefix(report.scenario.as_str()).unwrap_or(&words).trim();
     let words = mark.as_ref().and_then(|mark| words.strip_prefix(mark.as_str())).unwrap_or(words).trim();
     let _ = write!(out, "<section>\n<pre class=\"words\">{}</pre>\n</section>\n", escape(words));
+    beside::references(&mut out, report);
     for group in figures::all(report, outcome.record) {
         section(&mut out, &group.heading, &group.plots);
     }
@@ -67,6 +68,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     flow_table(&mut out, &report.flows);
     application_tables(&mut out, report);
     link_table(&mut out, report);
+    beside::gateways(&mut out, report);
     manifest(&mut out, outcome, files);
     out.push_str("</main>\n</body>\n</html>\n");
     out
@@ -89,7 +91,8 @@ fn section(out: &mut String, heading: &str, plots: &[Plot]) {
     out.push_str("</div>\n</section>\n");
 }
 
-fn table(out: &mut String, heading: &str, head: &[&str], rows: &[Vec<String>], rest: &str) {
+/// A table with its heading; `rest` is the file that has all rows.
+pub(crate) fn table(out: &mut String, heading: &str, head: &[&str], rows: &[Vec<String>], rest: &str) {
     let _ = write!(
         out,
         "<section>\n<h2>{heading}</h2>\n<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{heading}\">\n<table>\n<thead><tr>"

@@ -1,5 +1,6 @@
 //! Results as a folder: a page with pictures, tables for other programs, captures of packets, and what made them.
 
+mod beside;
 mod capture;
 mod error;
 mod figures;
@@ -78,6 +79,12 @@ pub fn write(dir: &Path, outcome: &Outcome<'_>) -> Result<Vec<PathBuf>, Error> {
         ("flows.csv".to_owned(), tables::flows(report)),
         ("links.csv".to_owned(), tables::links(report)),
     ];
+    if !report.gateways.is_empty() {
+        texts.push(("gateways.csv".to_owned(), beside::gateways_csv(&report.gateways)));
+    }
+    if !report.references.is_empty() {
+        texts.push(("references.csv".to_owned(), beside::references_csv(&report.references)));
+    }
     let mut taken: Vec<String> = Vec::new();
     for instrument in &report.instruments {
         let mut name = capture::safe(&instrument.name);

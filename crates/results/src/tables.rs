@@ -17,7 +17,7 @@ pub(crate) fn number(v: f64) -> String {
 }
 
 /// A text as a cell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -150,6 +150,10 @@ pub(crate) fn by_application(report: &Report) -> Vec<(&'static [&'static str], V
 pub(crate) fn links(report: &Report) -> String {
     let causes = causes(report);
     let mut out = String::from("name,utilisation,packets,queue_mean_packets,queue_peak_packets");
+    let carried = report.links.iter().any(|l| l.carried_bps.is_some());
+    if carried {
+        out.push_str(",carried_bps");
+    }
     for cause in &causes {
         let _ = write!(out, ",dropped_{cause}");
     }
@@ -165,6 +169,9 @@ pub(crate) fn links(report: &Report) -> String {
             number(q.mean),
             q.peak
         );
+        if carried {
+            let _ = write!(out, ",{}", optional(l.carried_bps));
+        }
         for cause in &causes {
             let _ = write!(out, ",{}", l.drops.get(*cause).and_then(serde_json::Value::as_u64).unwrap_or(0));
         }

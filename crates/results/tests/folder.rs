@@ -99,6 +99,41 @@ fn what_applications_measured_stands_in_the_table_of_flows_and_on_the_page() {
 }
 
 #[test]
+fn gateways_and_figures_of_others_have_tables_where_there_are_any() {
+    let dir = folder("gateways");
+    let (report, files) = run(&dir, &scenario("supercharger.toml", &[])).unwrap();
+    let files: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
+    assert!(files.contains(&"gateways.csv") && files.contains(&"references.csv"), "{files:?}");
+    let text = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    let rows =
+        |name: &str| text(name).lines().skip(1).map(|l| l.split(',').map(str::to_owned).collect()).collect();
+    let references: Vec<Vec<String>> = rows("references.csv");
+    assert_eq!(references.len(), 5);
+    assert_eq!(
+        references[2][..4],
+        ["carried[hop-1024k]", "bit/s", &report.references[2].value.unwrap().to_string(), "8690000"]
+    );
+    let gateways: Vec<Vec<String>> = rows("gateways.csv");
+    assert_eq!((gateways.len(), gateways[0][0].as_str()), (1, "gateway"));
+    assert_eq!(gateways[0][6], report.gateways[0].held_peak_bytes.to_string());
+    assert!(text("links.csv").lines().next().unwrap().contains(",carried_bps"));
+    let page = text("report.html");
+    assert!(page.contains("<h2>Beside what others found</h2>") && page.contains("<td>23.670</td>"));
+    assert!(page.contains("<h2>Gateways</h2>") && page.contains("flows accelerated"));
+    // the table stands once, and is not repeated among the words
+    assert_eq!(
+        page.matches("TCP-SuperCharger, table 2: 4096 KB").count(),
+        2,
+        "in the table and in the resolved scenario"
+    );
+
+    let plain = folder("gateways_off");
+    run(&plain, &scenario("window.toml", &[("duration", "5 s")])).unwrap();
+    let names = contents(&plain);
+    assert!(!names.contains_key("gateways.csv") && !names.contains_key("references.csv"));
+}
+
+#[test]
 fn the_page_is_whole_and_fetches_nothing() {
     let dir = folder("page");
     let mut scenario = scenario("demo.toml", &[]);

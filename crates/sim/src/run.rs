@@ -210,7 +210,7 @@ fn report(
         link.carried_bps = Some(*carried);
     }
     let mut report = Report::assemble(scenario, ran, flows, links, instruments);
-    report.gateways = gateway_reports(scenario, net);
+    report.gateways = gateway_reports(net);
     report.compare(scenario);
     report
 }

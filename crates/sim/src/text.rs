@@ -14,6 +14,13 @@ const BUSY: f64 = 0.5;
 impl Report {
     /// The report as readable text.
     pub fn to_text(&self) -> String {
+        let mut out = self.in_words();
+        reference::table(&mut out, &self.references);
+        out
+    }
+
+    /// The same without the table of others' figures, which needs letters of one width.
+    pub fn in_words(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{}", self.scenario);
         if let Some(mark) = self.live.as_ref().and_then(LiveReport::mark) {
@@ -44,7 +51,6 @@ impl Report {
         for line in self.live.iter().flat_map(LiveReport::lines) {
             let _ = writeln!(out, "{line}");
         }
-        reference::table(&mut out, &self.references);
         out
     }
 }

@@ -184,9 +184,9 @@ impl Simulation {
     }
 
     /// A gateway, to look at.
-    pub fn gateway(&self, id: NodeId) -> Option<&Gateway> {
+    pub fn gateway(&mut self, id: NodeId) -> Option<&mut Gateway> {
         let Place::Gateway(i) = self.nodes.places[id.0 as usize] else { return None };
-        Some(&self.nodes.gateways[i as usize])
+        Some(&mut self.nodes.gateways[i as usize])
     }
 
     /// A host, to look at only.

@@ -3,7 +3,7 @@
 //! The kernel has one switch per option for all connections of a network namespace, but an option is used only when both ends offer it. So a flow without
 //! SACK needs one end without it, and which end that is is ours to choose: not one where another flow needs it.
 
-use super::Error;
+use super::{Error, ends_of};
 use bentpipe_scenario::Scenario;
 use bentpipe_tcp::Options;
 
@@ -39,7 +39,7 @@ pub(super) fn offered(scenario: &Scenario, option: &Switch) -> Result<Vec<bool>,
         needed_by[flow.to].get_or_insert(&flow.name);
     }
     for flow in tcp().filter(|f| !both(f)) {
-        let ends = [(flow.from, &flow.sender), (flow.to, &flow.receiver)];
+        let ends = ends_of(flow).map(|(_, host, config, _)| (host, config));
         let free = |host: usize| needed_by[host].is_none();
         // first the end that does not want it, then any that can do without
         let off = ends.iter().find(|(host, config)| free(*host) && !(option.offers)(&config.options));

@@ -1,0 +1,120 @@
+//! Gateways, and figures of others beside a run's: tables of the page and files.
+
+use crate::html::table;
+use crate::tables::{number, quoted};
+use bentpipe_sim::report::{GatewayReport, ReferenceReport, Report};
+use core::fmt::Write as _;
+use serde_json::{Map, Value};
+
+/// `references.csv`.
+pub(crate) fn references_csv(rows: &[ReferenceReport]) -> String {
+    let mut out = String::from("metric,unit,value,reference,deviation,source\n");
+    for row in rows {
+        let or_empty = |v: Option<f64>| v.map_or_else(String::new, number);
+        let _ = writeln!(
+            out,
+            "{},{},{},{},{},{}",
+            quoted(&row.metric),
+            row.unit,
+            or_empty(row.value),
+            number(row.reference),
+            or_empty(row.deviation),
+            quoted(&row.source)
+        );
+    }
+    out
+}
+
+/// `gateways.csv`: a column for each reason and cause that any of them has.
+pub(crate) fn gateways_csv(rows: &[GatewayReport]) -> String {
+    let (reasons, causes) = (keys(rows, |g| &g.flows.passed), keys(rows, |g| &g.not_forwarded));
+    let mut out = String::from("name,accelerated,losses,repairs,copies,acks_withheld,held_peak_bytes");
+    for (kind, key) in
+        reasons.iter().map(|k| ("passed", k)).chain(causes.iter().map(|k| ("not_forwarded", k)))
+    {
+        let _ = write!(out, ",{kind}_{key}");
+    }
+    out.push('\n');
+    for row in rows {
+        let _ = write!(out, "{},{}", quoted(&row.name), row.flows.accelerated);
+        for count in [row.losses, row.repairs, row.copies, row.acks_withheld, row.held_peak_bytes] {
+            let _ = write!(out, ",{count}");
+        }
+        let counts = reasons
+            .iter()
+            .map(|k| (&row.flows.passed, k))
+            .chain(causes.iter().map(|k| (&row.not_forwarded, k)));
+        for (map, key) in counts {
+            let _ = write!(out, ",{}", count(map, key));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// This run's figures beside others'.
+pub(crate) fn references(out: &mut String, report: &Report) {
+    if report.references.is_empty() {
+        return;
+    }
+    let row = |r: &ReferenceReport| {
+        let (value, reference, unit) = in_unit(r);
+        let deviation = r.deviation.map_or_else(|| "–".to_owned(), |d| format!("{:+.1}", 100.0 * d));
+        vec![
+            r.metric.clone(),
+            value.unwrap_or_else(|| "–".to_owned()),
+            reference,
+            unit,
+            deviation,
+            r.source.clone(),
+        ]
+    };
+    let head = ["figure", "this run", "reference", "unit", "difference, %", "found in"];
+    let rows: Vec<_> = report.references.iter().map(row).collect();
+    table(out, "Beside what others found", &head, &rows, "references.csv");
+}
+
+/// Rates in Mbit/s; the rest as it is.
+fn in_unit(r: &ReferenceReport) -> (Option<String>, String, String) {
+    let (size, unit) = if r.unit == "bit/s" { (1e6, "Mbit/s") } else { (1.0, r.unit) };
+    let shown = |v: f64| format!("{:.3}", v / size);
+    (r.value.map(shown), shown(r.reference), unit.to_owned())
+}
+
+/// What gateways did.
+pub(crate) fn gateways(out: &mut String, report: &Report) {
+    if report.gateways.is_empty() {
+        return;
+    }
+    let reasons = keys(&report.gateways, |g| &g.flows.passed);
+    let row = |g: &GatewayReport| {
+        let mut cells = vec![g.name.clone(), g.flows.accelerated.to_string()];
+        cells.extend(reasons.iter().map(|key| count(&g.flows.passed, key).to_string()));
+        cells.extend([g.losses, g.repairs, g.copies, g.acks_withheld].map(|n| n.to_string()));
+        cells.push(format!("{:.1}", g.held_peak_bytes as f64 / 1e3));
+        cells
+    };
+    let mut head = vec!["gateway".to_owned(), "flows accelerated".to_owned()];
+    head.extend(reasons.iter().map(|key| format!("passed: {}", key.replace('_', " "))));
+    head.extend(
+        ["lost in the hop", "sent again", "copies", "ACKs withheld", "held at most, kB"].map(String::from),
+    );
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let rows: Vec<_> = report.gateways.iter().map(row).collect();
+    table(out, "Gateways", &head, &rows, "gateways.csv");
+}
+
+/// Keys that any gateway has, in the order in which they are met.
+fn keys(rows: &[GatewayReport], of: fn(&GatewayReport) -> &Map<String, Value>) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for key in rows.iter().flat_map(|row| of(row).keys()) {
+        if !all.contains(&key.as_str()) {
+            all.push(key);
+        }
+    }
+    all
+}
+
+fn count(map: &Map<String, Value>, key: &str) -> u64 {
+    map.get(key).and_then(Value::as_u64).unwrap_or(0)
+}
