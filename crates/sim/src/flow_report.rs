@@ -39,8 +39,10 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
     {
         r.context.receive_window = format!("{}, which could grow up to {max}", rounded(grown));
     }
+    let mut shown = 0;
     let _ = flow::sender(net, &ends, |c| {
         let s = c.stats();
+        shown = c.path().peer_window.0;
         r.established_s = s.established_at.map(Instant::as_secs_f64);
         r.bytes_acked = s.bytes_acked.0;
         r.segments_sent = s.segments_sent;
@@ -49,6 +51,10 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         r.rtt_ms = Quantiles::of(&s.rtt);
         r.limited_by = shares(&c.limited_by(now));
     });
+    let announced = spec.receiver.receive_buffer.max();
+    if !scenario.gateways.is_empty() && shown > announced.0 {
+        r.context.receive_window = format!("{}, as a gateway shows it in place of {announced}", rounded(shown));
+    }
     r
 }
 
