@@ -53,7 +53,8 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
     });
     let announced = spec.receiver.receive_buffer.max();
     if !scenario.gateways.is_empty() && shown > announced.0 {
-        r.context.receive_window = format!("{}, as a gateway shows it in place of {announced}", rounded(shown));
+        r.context.receive_window =
+            format!("{}, as a gateway shows it in place of {announced}", rounded(shown));
     }
     r
 }
