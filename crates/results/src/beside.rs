@@ -28,7 +28,8 @@ pub(crate) fn references_csv(rows: &[ReferenceReport]) -> String {
 /// `gateways.csv`: a column for each reason and cause that any of them has.
 pub(crate) fn gateways_csv(rows: &[GatewayReport]) -> String {
     let (reasons, causes) = (keys(rows, |g| &g.flows.passed), keys(rows, |g| &g.not_forwarded));
-    let mut out = String::from("name,accelerated,losses,repairs,copies,acks_withheld,held_peak_bytes");
+    let mut out =
+        String::from("name,accelerated,forwarded,losses,repairs,resent,copies,timeouts,held_peak_bytes");
     for (kind, key) in
         reasons.iter().map(|k| ("passed", k)).chain(causes.iter().map(|k| ("not_forwarded", k)))
     {
@@ -37,14 +38,14 @@ pub(crate) fn gateways_csv(rows: &[GatewayReport]) -> String {
     out.push('\n');
     for row in rows {
         let _ = write!(out, "{},{}", quoted(&row.name), row.flows.accelerated);
-        for count in [row.losses, row.repairs, row.copies, row.acks_withheld, row.held_peak_bytes] {
+        for count in counts(row).into_iter().chain([row.held_peak_bytes]) {
             let _ = write!(out, ",{count}");
         }
-        let counts = reasons
+        let by_cause = reasons
             .iter()
             .map(|k| (&row.flows.passed, k))
             .chain(causes.iter().map(|k| (&row.not_forwarded, k)));
-        for (map, key) in counts {
+        for (map, key) in by_cause {
             let _ = write!(out, ",{}", count(map, key));
         }
         out.push('\n');
@@ -90,18 +91,23 @@ pub(crate) fn gateways(out: &mut String, report: &Report) {
     let row = |g: &GatewayReport| {
         let mut cells = vec![g.name.clone(), g.flows.accelerated.to_string()];
         cells.extend(reasons.iter().map(|key| count(&g.flows.passed, key).to_string()));
-        cells.extend([g.losses, g.repairs, g.copies, g.acks_withheld].map(|n| n.to_string()));
+        cells.extend(counts(g).map(|n| n.to_string()));
         cells.push(format!("{:.1}", g.held_peak_bytes as f64 / 1e3));
         cells
     };
     let mut head = vec!["gateway".to_owned(), "flows accelerated".to_owned()];
     head.extend(reasons.iter().map(|key| format!("passed: {}", key.replace('_', " "))));
     head.extend(
-        ["lost in the hop", "sent again", "copies", "ACKs withheld", "held at most, kB"].map(String::from),
+        ["packets", "lost in the hop", "repaired", "resent", "copies", "timeouts", "held at most, kB"]
+            .map(String::from),
     );
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let rows: Vec<_> = report.gateways.iter().map(row).collect();
     table(out, "Gateways", &head, &rows, "gateways.csv");
+}
+
+fn counts(g: &GatewayReport) -> [u64; 6] {
+    [g.forwarded, g.losses, g.repairs, g.resent, g.copies, g.timeouts]
 }
 
 /// Keys that any gateway has, in the order in which they are met.

@@ -115,7 +115,7 @@ fn gateways_and_figures_of_others_have_tables_where_there_are_any() {
     );
     let gateways: Vec<Vec<String>> = rows("gateways.csv");
     assert_eq!((gateways.len(), gateways[0][0].as_str()), (1, "gateway"));
-    assert_eq!(gateways[0][6], report.gateways[0].held_peak_bytes.to_string());
+    assert_eq!(gateways[0][8], report.gateways[0].held_peak_bytes.to_string());
     assert!(text("links.csv").lines().next().unwrap().contains(",carried_bps"));
     let page = text("report.html");
     assert!(page.contains("<h2>Beside what others found</h2>") && page.contains("<td>23.670</td>"));

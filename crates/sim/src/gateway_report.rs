@@ -14,14 +14,18 @@ pub struct GatewayReport {
     pub name: String,
     /// Flows that it saw.
     pub flows: GatewayFlows,
+    /// Packets of accelerated flows sent into the hop for the first time.
+    pub forwarded: u64,
     /// Packets that it found lost in the hop.
     pub losses: u64,
-    /// Packets that it sent again, since the hop had lost them or the receiver could not keep them.
+    /// Of these, sent again.
     pub repairs: u64,
-    /// Packets that it sent beyond the first of each, so that one arrives.
+    /// Packets sent again since the receiver had no room for them.
+    pub resent: u64,
+    /// Copies sent beyond the first of a packet, ahead of any loss.
     pub copies: u64,
-    /// ACKs that senders did not get to see, since they told of a loss that was the hop's.
-    pub acks_withheld: u64,
+    /// Timeouts of the gateway's own.
+    pub timeouts: u64,
     /// Most bytes held at any time.
     pub held_peak_bytes: u64,
     /// Packets that came in and did not go out, by cause; only causes that occurred.
@@ -37,7 +41,7 @@ pub struct GatewayFlows {
     pub passed: Map<String, Value>,
 }
 
-/// What the gateways of a network have done in the run that ends now.
+/// What the gateways of a network have done up to now.
 pub(crate) fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
     let gateways = net.gateways.clone();
     gateways
@@ -55,15 +59,17 @@ impl GatewayReport {
     /// Of a gateway, wherever it ran.
     pub fn of(name: String, gateway: &Gateway) -> Self {
         let of = gateway.report();
-        let passed = Why::ALL.into_iter().map(|why| (why.key(), of.counters.passed(why)));
         let counters = &of.counters;
+        let passed = Why::ALL.into_iter().map(|why| (why.key(), counters.passed(why)));
         Self {
             name,
             flows: GatewayFlows { accelerated: counters.accelerated, passed: occurred(passed) },
+            forwarded: counters.forwarded,
             losses: counters.losses,
-            repairs: counters.repairs + counters.resent,
+            repairs: counters.repairs,
+            resent: counters.resent,
             copies: counters.copies,
-            acks_withheld: counters.acks_withheld,
+            timeouts: counters.timeouts,
             held_peak_bytes: of.held_peak.0,
             not_forwarded: occurred(counters.not_forwarded().into_iter()),
         }
@@ -79,11 +85,12 @@ impl GatewayReport {
         );
         let _ = write!(
             line,
-            "{} lost in the hop, {} sent again, {} ahead of losses, {} withheld, at most {} held{}",
-            counted(self.losses, "packet"),
-            counted(self.repairs, "packet"),
+            "of {} {} lost in the hop, {} sent again and {} more that a receiver had no room for, {} ahead of losses; at most {} held{}",
+            counted(self.forwarded, "packet"),
+            self.losses,
+            self.repairs,
+            self.resent,
             if self.copies == 1 { "1 copy".to_owned() } else { format!("{} copies", self.copies) },
-            counted(self.acks_withheld, "ACK"),
             bytes(self.held_peak_bytes),
             by_cause("not forwarded", &self.not_forwarded),
         );
@@ -126,18 +133,20 @@ mod tests {
         passed.insert("mid_stream".into(), Value::from(2));
         passed.insert("signed".into(), Value::from(1));
         let mut kept = Map::new();
-        kept.insert("duplicate_ack".into(), Value::from(7));
+        kept.insert("ack_withheld".into(), Value::from(7));
         let report = GatewayReport {
             name: "gw".into(),
             flows: GatewayFlows { accelerated: 1, passed },
-            losses: 1,
-            repairs: 2055,
+            forwarded: 142_943,
+            losses: 19,
+            repairs: 19,
+            resent: 35_406,
             copies: 1,
-            acks_withheld: 9,
+            timeouts: 0,
             held_peak_bytes: 3_140_000,
             not_forwarded: kept,
         };
-        let words = "gateway gw: 1 flow accelerated, 3 passed (2 mid stream, 1 signed); 1 packet lost in the hop, 2055 packets sent again, 1 copy ahead of losses, 9 ACKs withheld, at most 3.14 MB held, 7 not forwarded (7 duplicate ack)";
+        let words = "gateway gw: 1 flow accelerated, 3 passed (2 mid stream, 1 signed); of 142943 packets 19 lost in the hop, 19 sent again and 35406 more that a receiver had no room for, 1 copy ahead of losses; at most 3.14 MB held, 7 not forwarded (7 ack withheld)";
         assert_eq!(report.line(), words);
     }
 }

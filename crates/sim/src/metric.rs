@@ -116,7 +116,7 @@ use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
 /// Every metric.
 #[rustfmt::skip]
-pub const METRICS: [Row; 40] = [
+pub const METRICS: [Row; 41] = [
     row("goodput", Flows, Sum, Rate, "goodput_bps", "goodput"),
     row("jain", Run, Mean, Ratio, "total.jain", "Jain's fairness index"),
     row("simulated", Run, Mean, Seconds, "simulated_s", "simulated time"),
@@ -150,10 +150,11 @@ pub const METRICS: [Row; 40] = [
     row("carried", Links, Sum, Rate, "carried_bps", "carried by the link in the measured interval"),
     row("accelerated", Gateways, Sum, Count, "flows.accelerated", "flows accelerated"),
     row("passed", Gateways, Sum, Count, "flows.passed", "flows passed as they were"),
+    row("gateway_packets", Gateways, Sum, Count, "forwarded", "packets of accelerated flows sent into hops"),
     row("losses", Gateways, Sum, Count, "losses", "packets that gateways found lost"),
-    row("repairs", Gateways, Sum, Count, "repairs", "packets sent again by gateways"),
+    row("repairs", Gateways, Sum, Count, "repairs", "losses sent again by gateways"),
     row("copies", Gateways, Sum, Count, "copies", "packets sent by gateways beyond the first of each"),
-    row("acks_withheld", Gateways, Sum, Count, "acks_withheld", "ACKs withheld by gateways"),
+    row("resent", Gateways, Sum, Count, "resent", "packets sent again by gateways since receivers had no room"),
     row("not_forwarded", Gateways, Sum, Count, "not_forwarded", "packets that gateways kept back"),
     row("held_peak", Gateways, Most, Bytes, "held_peak_bytes", "most bytes held by a gateway"),
     row("reordered", Flows, Sum, Count, "udp.reordered", "datagrams reordered"),

@@ -150,6 +150,33 @@ const CHANGES: &[(&str, &str)] = &[
     ("kind = \"side-channel\"", "kind = \"counters\""),
     ("every = \"15 s\"\n\n[[inst", "every = \"16 s\"\n\n[[inst"),
     ("flow = \"web\"", "flow = \"typing\""),
+    // what is reported
+    (
+        "duration = \"100 s\"",
+        "duration = \"100 s\"\nmeasure = { from = \"0 s\", to = \"50 s\", links = true }",
+    ),
+    (
+        "[[captures]]",
+        "[[references]]\nmetric = \"goodput\"\nvalue = \"1 Mbit/s\"\nsource = \"s\"\n\n[[captures]]",
+    ),
+    // a receiver of its own
+    ("app = { telnet = {} }", "app = { telnet = {} }\nreceiver = { window = \"64 KiB\" }"),
+    ("app = { telnet = {} }", "app = { telnet = {} }\nreceiver = { sack = false }"),
+];
+
+/// Keys of a gateway, each other than the default.
+const GATEWAY: &[&str] = &[
+    "",
+    "rate = \"none\"",
+    "rate = \"9 Mbit/s\"",
+    "framing = \"14 B\"",
+    "mode = \"strict\"",
+    "share = 0.9",
+    "copies = 2",
+    "limits = { flows = 7 }",
+    "limits = { memory = \"1 MB\" }",
+    "limits = { per_flow = \"1 MB\" }",
+    "accelerate = false",
 ];
 
 /// Options of `[host]`, each other than the default.
@@ -203,10 +230,18 @@ const OPTIONS: &[&str] = &[
 fn whatever_can_change_a_result_changes_the_key_and_what_check_prints() {
     let options =
         OPTIONS.iter().map(|option| edit(RICH, "[[hosts]]", &format!("[host]\n{option}\n\n[[hosts]]")));
-    let texts = CHANGES.iter().map(|(from, to)| edit(RICH, from, to)).chain(options);
+    let gateway = |link: &str, keys: &str| {
+        edit(
+            RICH,
+            "[[timeline]]",
+            &format!("[[gateways]]\nname = \"gw\"\nlink = \"{link}\"\n{keys}\n\n[[timeline]]"),
+        )
+    };
+    let gateways = GATEWAY.iter().map(|keys| gateway("b2-return", keys)).chain([gateway("a1-return", "")]);
+    let texts = CHANGES.iter().map(|(from, to)| edit(RICH, from, to)).chain(options).chain(gateways);
     let all: Vec<Scenario> =
         [RICH.to_owned()].into_iter().chain(texts).map(|text| loads(&text, &[])).collect();
-    assert_eq!(all.len(), 1 + CHANGES.len() + OPTIONS.len());
+    assert_eq!(all.len(), 2 + CHANGES.len() + OPTIONS.len() + GATEWAY.len());
     let (mut keys, mut printed) = (BTreeSet::new(), BTreeSet::new());
     for scenario in &all {
         let plain = Scenario { title: String::new(), parameters: Vec::new(), ..scenario.clone() };
