@@ -54,7 +54,6 @@ fn alone(reader: &str, seconds: u32, from: u32) -> Scenario {
 }
 
 #[test]
-#[ignore = "for a gateway that accelerates"]
 fn table_2_is_reached() {
     let report = run(&loaded(&text("supercharger"), &[], 1));
     let carried = metric(&report, "carried[hop-gateway]") / 24e6;
@@ -66,7 +65,6 @@ fn table_2_is_reached() {
 }
 
 #[test]
-#[ignore = "for a gateway that accelerates"]
 fn the_hop_is_full_from_the_12th_second_on() {
     let report = run(&alone("\"eager\"", 40, 12));
     let carried = metric(&report, "carried[hop-gateway]");
@@ -75,7 +73,6 @@ fn the_hop_is_full_from_the_12th_second_on() {
 
 /// The mean over seeds comes close to the bound; chance decides how many losses there are.
 #[test]
-#[ignore = "for a gateway that accelerates"]
 fn an_old_receiver_under_loss_comes_close_to_the_bound() {
     for loss in ["1e-6", "1e-5", "1e-4", "1e-3", "1e-2"] {
         let p: f64 = loss.parse().unwrap();
@@ -93,7 +90,6 @@ fn an_old_receiver_under_loss_comes_close_to_the_bound() {
 }
 
 #[test]
-#[ignore = "for a gateway that accelerates"]
 fn a_modern_receiver_loses_what_is_lost_and_its_sender_never_hears_of_it() {
     for loss in ["1e-4", "1e-3", "1e-2"] {
         let p: f64 = loss.parse().unwrap();
@@ -113,7 +109,6 @@ fn a_modern_receiver_loses_what_is_lost_and_its_sender_never_hears_of_it() {
 
 /// Of what is sent to a reader that takes its time at most 1 % is in vain once its pace is known.
 #[test]
-#[ignore = "for a gateway that accelerates"]
 fn a_slow_reader_is_not_overrun() {
     for mbps in [1.0, 8.0] {
         let reader = format!("{{ rate = \"{mbps} Mbit/s\" }}");
@@ -126,7 +121,6 @@ fn a_slow_reader_is_not_overrun() {
 }
 
 #[test]
-#[ignore = "for a gateway that accelerates"]
 fn a_pause_costs_at_most_what_was_under_way() {
     let scenario = alone("{ pause = { from = \"40 s\", to = \"50 s\" } }", 80, 60);
     let (report, record) = run_recorded(&scenario, &Observe::default(), |_| None);
@@ -139,7 +133,6 @@ fn a_pause_costs_at_most_what_was_under_way() {
 }
 
 #[test]
-#[ignore = "for a gateway that accelerates"]
 fn a_reader_that_stops_for_good_binds_no_memory() {
     let report = run(&alone("{ stop_at = \"30 s\" }", 120, 30));
     assert!(metric(&report, "held_peak") <= 3.0 * BDP as f64);
@@ -148,7 +141,6 @@ fn a_reader_that_stops_for_good_binds_no_memory() {
 
 /// Ten old receivers share one hop: nobody overruns it, and all get the same.
 #[test]
-#[ignore = "for a gateway that accelerates"]
 fn flows_share_a_hop_fairly() {
     let file = "schema = 1\ntitle = \"ten old receivers\"\nduration = \"90 s\"\nmeasure = { from = \"40 s\", to = \"90 s\", links = true }\n\
         [dumbbell]\npairs = 10\nrtt = \"1 s\"\nrate = \"24 Mbit/s\"\nbuffer = \"64 KiB\"\n\
