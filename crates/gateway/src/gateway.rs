@@ -7,6 +7,7 @@ mod admit;
 mod end;
 mod keep;
 mod look;
+mod rest;
 
 pub use keep::Restored;
 
@@ -60,7 +61,9 @@ pub struct Gateway {
     common: Common,
     rules: Option<Rules>,
     table: Table,
-    flows: Slab<Flow>,
+    /// Boxed: most sleep most of the time, and a connection that is awake is large.
+    flows: Slab<Box<Flow>>,
+    rests: Slab<rest::Rest>,
     is_keyed: bool,
     /// The earliest wake-up that was asked for and has not come.
     asked: Instant,
@@ -78,6 +81,7 @@ impl Gateway {
             rules: None,
             table: Table::new(&config.limits, HashKey::default()),
             flows: Slab::default(),
+            rests: Slab::default(),
             is_keyed: false,
             asked: Instant::NEVER,
             due: Vec::new(),
@@ -147,6 +151,7 @@ impl Gateway {
         }
         let now = cx.now;
         self.table.update(id, |e| e.note(side, &packet, now));
+        self.wake(id);
         let flow = self.table.get(id).map_or(NONE, |e| e.flow);
         if let Some(flow) = self.flows.get_mut(flow) {
             flow.packet(cx, PORTS[side], packet, &mut self.common.shared());
@@ -160,16 +165,17 @@ impl Gateway {
     fn settle(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         let mut state = entry.state;
+        if let Some(why) = self.flows.get(entry.flow).and_then(|f| f.why()).filter(|_| entry.why.is_none()) {
+            self.common.counters.pass(why);
+            return self.give_up(cx, id, why);
+        }
         if let Some(flow) = self.flows.get_mut(entry.flow) {
             // whose handshake was not seen whole cannot say how far it is
             if entry.why.is_none() {
                 state = flow.state();
-                if let Some(why) = flow.why() {
-                    self.common.counters.pass(why);
-                    self.give_up(cx, id, why);
-                }
             }
-            if state == State::Closed {
+            // a reset may wait for the data in front of it
+            if state == State::Closed && flow.report().held == Size::ZERO {
                 return self.retire(cx, id);
             }
         }
@@ -195,6 +201,9 @@ impl Gateway {
             }
             shared.memory.note();
             at = flow.deadline().map_or(at, |deadline| deadline.min(at));
+            if flow.is_at_rest() {
+                at = at.min(entry.last + rest::AFTER);
+            }
         }
         self.table.wheel.set(id, at);
     }
@@ -220,7 +229,9 @@ impl Gateway {
         {
             flow.timer(cx, &mut self.common.shared());
         }
-        self.settle(cx, id);
+        if !self.sleep(cx, id) {
+            self.settle(cx, id);
+        }
         // a deadline that stays where it was must not stop the time
         if self.table.wheel.is_due(id, now) {
             self.table.wheel.unset(id);

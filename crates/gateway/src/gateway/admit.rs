@@ -52,7 +52,7 @@ impl Gateway {
         match begun {
             Ok(flow) => {
                 self.common.counters.begun += 1;
-                let flow = self.flows.insert(flow);
+                let flow = self.flows.insert(Box::new(flow));
                 self.table.update(id, |e| e.flow = flow);
             }
             Err(why) => {
@@ -115,7 +115,7 @@ impl Gateway {
     /// A handshake is over: the connection leaves the part for those that open.
     pub(super) fn promote(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
-        if self.flows.get(entry.flow).is_some() {
+        if entry.is_ours() {
             self.common.counters.accelerated += u64::from(entry.why.is_none());
             self.table.update(id, |e| e.class = Class::Accelerated);
             self.journal.note(id);

@@ -3,7 +3,7 @@
 use super::Gateway;
 use crate::config::Config;
 use crate::counters::Why;
-use crate::report::{End, FlowReport, State};
+use crate::report::{End, State};
 use crate::table::{Class, NONE};
 use bentpipe_base::Cx;
 
@@ -11,16 +11,18 @@ impl Gateway {
     /// Stops accelerating a connection: what is held goes on. Where windows must still be translated it stays with us, else only its name does.
     pub(super) fn give_up(&mut self, cx: &mut Cx<'_>, id: u32, why: Why) {
         let Some(entry) = self.table.get(id).copied() else { return };
-        let Some(flow) = self.flows.get_mut(entry.flow) else { return };
-        flow.release(cx, &mut self.common.shared());
-        let may_go = flow.persist().is_transparent();
+        let Some(persist) = self.persist(id) else { return };
+        if let Some(flow) = self.flows.get_mut(entry.flow) {
+            flow.release(cx, &mut self.common.shared());
+        }
         self.table.update(id, |e| e.why = Some(why));
-        if may_go {
+        if persist.is_transparent() {
             self.take_flow(cx, id);
             if entry.class == Class::Accelerated {
                 self.pass_on(cx, id);
             }
         }
+        self.settle(cx, id);
     }
 
     /// Takes the acceleration of a connection away, which has nothing left to send.
@@ -29,10 +31,11 @@ impl Gateway {
         if let Some(mut flow) = self.flows.remove(entry.flow) {
             flow.drop_all(cx, &mut self.common.shared());
             self.common.shaper.forget(id);
-            self.table.update(id, |e| e.flow = NONE);
-            if entry.class == Class::Accelerated {
-                self.journal.note(id);
-            }
+        }
+        self.rests.remove(entry.rest);
+        self.table.update(id, |e| (e.flow, e.rest) = (NONE, NONE));
+        if entry.is_ours() && entry.class == Class::Accelerated {
+            self.journal.note(id);
         }
     }
 
@@ -44,8 +47,7 @@ impl Gateway {
         if !is_news || entry.state == State::Opening {
             return;
         }
-        let of = self.flows.get(entry.flow).map_or_else(FlowReport::default, crate::flow::Flow::report);
-        let report = entry.report(of, Some(end));
+        let report = entry.report(self.told_by(id), Some(end));
         match entry.why {
             None => self.fast.add(&report),
             Some(Why::Sampled) => self.left_alone.add(&report),
@@ -104,9 +106,8 @@ impl Gateway {
     fn release_flows(&mut self, cx: &mut Cx<'_>) {
         let ids: Vec<u32> = self.table.ids(0).collect();
         for id in ids {
-            if self.table.get(id).is_some_and(|e| e.flow != NONE && e.why.is_none()) {
+            if self.table.get(id).is_some_and(|e| e.why.is_none()) {
                 self.give_up(cx, id, Why::Released);
-                self.settle(cx, id);
             }
         }
     }

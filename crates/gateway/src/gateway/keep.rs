@@ -1,7 +1,7 @@
 //! What a driver writes down, so that connections outlive the gateway.
 
 use super::Gateway;
-use crate::flow::Flow;
+use super::rest::Rest;
 use crate::report::{FlowReport, State};
 use crate::table::persist::{RECORD, Record};
 use crate::table::{Class, Entry};
@@ -38,9 +38,9 @@ impl Gateway {
     /// The record of a connection: none unless it is accelerated and its handshake over.
     fn record(&self, id: u32) -> Option<Record> {
         let entry = self.table.get(id).filter(|e| e.class == Class::Accelerated)?;
-        let flow = self.flows.get(entry.flow)?;
+        let persist = self.persist(id)?;
         let names = entry.report(FlowReport::default(), None);
-        Some(Record { addrs: names.addrs, ports: names.ports, persist: flow.persist() })
+        Some(Record { addrs: names.addrs, ports: names.ports, persist })
     }
 
     /// From now on changed records are kept for [`Gateway::take_changed`], which must then be called now and again; all that are there count as changed.
@@ -87,7 +87,7 @@ impl Gateway {
         ack.tcp.flags = Flags::ACK;
         let mut entry = Entry::new(key, 0, is_low, &ack, cx.now);
         (entry.class, entry.state) = (Class::Accelerated, State::Established);
-        entry.flow = self.flows.insert(Flow::resume(record.persist));
+        entry.rest = self.rests.insert(Rest::of_another(record.persist));
         let id = self.table.insert(entry);
         self.common.counters.flows += 1;
         self.journal.note(id);

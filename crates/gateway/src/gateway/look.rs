@@ -17,10 +17,16 @@ impl Gateway {
             passing,
             held: Size(self.common.memory.used),
             held_peak: self.common.memory.peak(),
-            footprint: Size((self.table.footprint() + self.flows.footprint()) as u64),
+            footprint: Size(self.footprint() as u64),
             fast: self.fast,
             left_alone: self.left_alone,
         }
+    }
+
+    /// Bytes that following connections takes; of those that are awake what they have on the heap is not counted.
+    fn footprint(&self) -> usize {
+        let awake = self.flows.len() as usize * size_of::<Flow>();
+        self.table.footprint() + self.flows.footprint() + self.rests.footprint() + awake
     }
 
     /// True when nothing is held and nothing waits for the hop: after a planned stop the moment to go.
@@ -42,8 +48,7 @@ impl Gateway {
                 return (page, Some(id));
             }
             if let Some(entry) = self.table.get(id) {
-                let of = self.flows.get(entry.flow).map_or_else(FlowReport::default, Flow::report);
-                page.push(entry.report(of, None));
+                page.push(entry.report(self.told_by(id), None));
             }
         }
         (page, None)

@@ -35,8 +35,10 @@ pub(crate) fn wire_packets(packet: &Packet) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
-    /// Its acceleration; `NONE` when it passes.
+    /// Its acceleration; `NONE` when it passes, or sleeps.
     pub(crate) flow: u32,
+    /// What is kept of an acceleration that sleeps or has slept.
+    pub(crate) rest: u32,
     /// Its place in the list of its class.
     pub(crate) place: u32,
     pub(crate) class: Class,
@@ -74,6 +76,7 @@ impl Entry {
         Self {
             key,
             flow: NONE,
+            rest: NONE,
             place: NONE,
             class: if opens { Class::Opening } else { Class::Passing },
             state: if opens { State::Opening } else { State::Established },
@@ -89,6 +92,11 @@ impl Entry {
             data_from: Instant::NEVER,
             progress: Instant::ZERO,
         }
+    }
+
+    /// True when windows may have to be translated: it is accelerated, awake or asleep, or was.
+    pub(crate) const fn is_ours(&self) -> bool {
+        self.flow != NONE || self.rest != NONE
     }
 
     const fn is(&self, mark: u16) -> bool {
@@ -120,7 +128,7 @@ impl Entry {
             State::Opening => self.opener() == Some(side) && packet.tcp.seq != self.isn,
             // an accelerated one knows better: the SYN may be forged, and its receiver answers it (RFC 9293, section 3.10.7.4)
             State::Established => {
-                self.flow == NONE && (packet.tcp.seq != self.isn || self.opener() != Some(side))
+                !self.is_ours() && (packet.tcp.seq != self.isn || self.opener() != Some(side))
             }
         }
     }
@@ -193,7 +201,7 @@ impl Entry {
 
     /// True when the handshake was changed, or may have been: a SYN that comes through the hop gets an option, or the answer to one that does not.
     pub(crate) fn is_delicate(&self) -> bool {
-        self.flow != NONE && (self.opener() != Some(0) || self.is(Self::SYN_ACK))
+        self.is_ours() && (self.opener() != Some(0) || self.is(Self::SYN_ACK))
     }
 
     /// True when no packet came from the other side than `side`.

@@ -3,6 +3,7 @@
 //! A gateway that inserted or removed a window scale must go on translating windows until the connection ends, also after it was killed and started again.
 //! That much cannot be learned from later packets; everything else can. So a record holds the names of both ends, the shifts, and the edges at the time it
 //! was written, from which a connection goes on unaccelerated until its state is known again.
+//! A connection that sleeps is kept in the same form: then nothing is on the way, the edges are exact, and it goes on as it was.
 //!
 //! A driver keeps the records in a file that it maps into memory, each at the place with its number, and writes one when it changed: at the end of a
 //! handshake and at the end of a connection, not for each packet. A record that was torn in the middle of writing fails its check and is not used.
@@ -10,7 +11,7 @@
 
 use super::hash::HashKey;
 use super::key::Key;
-use bentpipe_base::{Addr, Seq};
+use bentpipe_base::{Addr, Duration, Seq};
 use core::fmt;
 
 /// Bytes of a record.
@@ -48,6 +49,12 @@ pub struct Persist {
     pub shown_edge: Seq,
     /// The sender has everything below of what comes from the receiver.
     pub back_una: Seq,
+    /// The largest window that the receiver has advertised; more than 4 GiB counts as that.
+    pub largest: u32,
+    /// Round trip behind the gateway; zero when it is not known. Kept to the microsecond.
+    pub hop_trip: Duration,
+    /// Round trip in front of it; likewise.
+    pub lan_trip: Duration,
 }
 
 impl Persist {
@@ -115,6 +122,11 @@ impl Record {
         }
         out[36..38].copy_from_slice(&self.ports[0].to_le_bytes());
         out[38..40].copy_from_slice(&self.ports[1].to_le_bytes());
+        for (place, word) in
+            out[40..52].chunks_exact_mut(4).zip([p.largest, micros(p.hop_trip), micros(p.lan_trip)])
+        {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
         let sum = check(&out);
         out[56..].copy_from_slice(&sum.to_le_bytes());
         out
@@ -150,6 +162,9 @@ impl Record {
             edge: seq(24),
             shown_edge: seq(28),
             back_una: seq(32),
+            largest: word32(bytes, 40),
+            hop_trip: Duration::from_micros(u64::from(word32(bytes, 44))),
+            lan_trip: Duration::from_micros(u64::from(word32(bytes, 48))),
         };
         // RFC 7323, section 2.3: a shift is at most 14
         if bytes[4..8].iter().any(|shift| *shift > 14) {
@@ -158,6 +173,10 @@ impl Record {
         let addrs = [Addr(word32(bytes, 8)), Addr(word32(bytes, 12))];
         Ok(Some(Self { addrs, ports: [port(36), port(38)], persist }))
     }
+}
+
+fn micros(trip: Duration) -> u32 {
+    u32::try_from(trip.0 / 1000).unwrap_or(u32::MAX)
 }
 
 fn word32(bytes: &[u8; RECORD], at: usize) -> u32 {
@@ -198,6 +217,9 @@ mod tests {
                 edge: Seq(words[4]),
                 shown_edge: Seq(words[5]),
                 back_una: Seq(words[6]),
+                largest: words[0] ^ words[5],
+                hop_trip: Duration::from_micros(u64::from(words[1] ^ words[4])),
+                lan_trip: Duration::from_micros(u64::from(words[2] ^ words[3])),
             },
         }
     }
