@@ -122,6 +122,7 @@ fn run(first: Config, ops: Vec<Op>) -> (Vec<(Port, Packet)>, String) {
             Op::Reconfigure(config) => rig.act(|g, cx| g.reconfigure(cx, *config)),
             Op::Restart => {
                 rig.act(Gateway::release_all);
+                drain(&mut rig);
                 let (saved, config) = (rig.gateway.save(), rig.gateway.config().clone());
                 rig.gateway = Gateway::new(Config { accelerate: true, ..config });
                 let restored = rig.act(|g, cx| g.restore(cx, &saved));
@@ -136,13 +137,7 @@ fn run(first: Config, ops: Vec<Op>) -> (Vec<(Port, Packet)>, String) {
         while rig.gateway.take_changed().is_some() {}
     }
     rig.act(Gateway::release_all);
-    rig.wait(Duration::from_secs(1));
-    // what a shaper still has must go at its rate
-    let mut waited = 0;
-    while rig.missing(rig.out.len() as u64) != 0 && waited < 10_000 {
-        rig.wait(Duration::from_secs(10));
-        waited += 1;
-    }
+    drain(&mut rig);
     assert_eq!(rig.missing(rig.out.len() as u64), 0, "packets are gone");
     rig.wait(Duration::from_secs(10_000));
     let report = rig.gateway.report();
@@ -153,6 +148,18 @@ fn run(first: Config, ops: Vec<Op>) -> (Vec<(Port, Packet)>, String) {
     );
     assert_eq!(report.held, Size::ZERO);
     (rig.take().into_iter().map(|(port, p)| (port, *p)).collect(), format!("{report:?}"))
+}
+
+/// After a planned stop: what still waits for the hop goes at its rate.
+fn drain(rig: &mut Rig) {
+    for _ in 0..10_000 {
+        if rig.gateway.is_drained() {
+            break;
+        }
+        rig.wait(Duration::from_secs(10));
+    }
+    assert!(rig.gateway.is_drained());
+    assert_eq!(rig.missing(rig.out.len() as u64), 0, "drained is drained");
 }
 
 fn check(rig: &Rig) {
