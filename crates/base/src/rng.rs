@@ -39,6 +39,8 @@ pub enum Purpose {
     Instrument = 12,
     /// Jitter of the delay within a satellite's slot.
     SlotJitter = 13,
+    /// The key of a table's hash.
+    Table = 14,
 }
 
 /// Names a stream that was opened with [`crate::World::open_rng`].

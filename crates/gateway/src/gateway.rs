@@ -1,38 +1,312 @@
-//! The node: what comes at one side leaves at the other.
+//! The node: finds the connection of a packet, lets it do its work or lets the packet pass, and keeps the time for all.
+//!
+//! Whatever goes wrong with a connection, its packets pass: a SYN that nobody saw, a table that is full, a rule, a signature. Only packets that an accelerated
+//! connection holds are not sent at once.
 
-use bentpipe_base::{Cx, Input, Node, Port};
+mod admit;
+mod end;
+mod keep;
+mod look;
+mod rest;
+
+pub use keep::Restored;
+
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::flow::shaper::{Shaper, Turn};
+use crate::flow::{Flow, Shared};
+use crate::memory::Memory;
+use crate::policy::Rules;
+use crate::report::{FlowReport, Group, State};
+use crate::table::{Class, HashKey, Key, NONE, Slab, Table, wire_packets};
+use bentpipe_base::{Cx, Duration, Input, Instant, Node, Packet, Pkt, Port, Proto, Purpose, Size, Slot};
+use core::fmt;
+use std::collections::VecDeque;
 
 /// The side of the hosts that send.
 pub const LAN: Port = Port(0);
 /// The side of the satellite hop.
 pub const SATELLITE: Port = Port(1);
 
-/// How a gateway works.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Config {}
+/// The ports by side.
+const PORTS: [Port; 2] = [LAN, SATELLITE];
+/// A connection whose timer has just run is not called again sooner.
+const LEAST_WAIT: Duration = Duration::from_micros(1);
 
-/// A gateway.
-#[derive(Debug, Default)]
-pub struct Gateway {
+/// What connections share.
+struct Common {
     config: Config,
+    shaper: Shaper,
+    counters: Counters,
+    memory: Memory,
+}
+
+impl Common {
+    const fn shared(&mut self) -> Shared<'_> {
+        let Self { config, shaper, counters, memory } = self;
+        Shared { config, shaper, counters, memory }
+    }
+
+    /// Sends what is not accelerated.
+    fn pass(&mut self, cx: &mut Cx<'_>, side: usize, packet: Pkt) {
+        let at_once = if side == 0 { self.shaper.pass(packet) } else { Err(packet) };
+        if let Err(packet) = at_once {
+            cx.send(PORTS[1 - side], packet);
+        }
+    }
+}
+
+/// A gateway. Its driver's world must be seeded with numbers that nobody can guess where it stands before real hosts: the table's hash depends on it.
+pub struct Gateway {
+    common: Common,
+    rules: Option<Rules>,
+    table: Table,
+    /// Boxed: most sleep most of the time, and a connection that is awake is large.
+    flows: Slab<Box<Flow>>,
+    rests: Slab<rest::Rest>,
+    is_keyed: bool,
+    /// The earliest wake-up that was asked for and has not come.
+    asked: Instant,
+    due: Vec<(Instant, u32)>,
+    ended: VecDeque<FlowReport>,
+    journal: keep::Journal,
+    fast: Group,
+    left_alone: Group,
 }
 
 impl Gateway {
     /// A gateway that works as `config` says.
-    pub const fn new(config: Config) -> Self {
-        Self { config }
+    pub fn new(config: Config) -> Self {
+        Self {
+            rules: None,
+            table: Table::new(&config.limits, HashKey::default()),
+            flows: Slab::default(),
+            rests: Slab::default(),
+            is_keyed: false,
+            asked: Instant::NEVER,
+            due: Vec::new(),
+            ended: VecDeque::new(),
+            journal: keep::Journal::default(),
+            fast: Group::default(),
+            left_alone: Group::default(),
+            common: Common {
+                shaper: Shaper::new(&config),
+                counters: Counters::default(),
+                memory: Memory::new(config.limits.memory),
+                config,
+            },
+        }
+    }
+
+    /// Lets `rules` decide which connections are accelerated.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Rules) -> Self {
+        self.rules = Some(rules);
+        self
     }
 
     /// How it works.
     pub const fn config(&self) -> &Config {
-        &self.config
+        &self.common.config
+    }
+
+    /// Takes a key for the table that nobody outside knows.
+    fn take_key(&mut self, cx: &mut Cx<'_>) {
+        if !self.is_keyed {
+            self.is_keyed = true;
+            let slot = cx.open_rng("gateway", Purpose::Table);
+            let rng = cx.rng(slot);
+            let key = HashKey(rng.bits(), rng.bits());
+            self.table.rebuild(&self.common.config.limits, key);
+        }
+    }
+
+    /// A packet from `side`.
+    fn packet(&mut self, cx: &mut Cx<'_>, side: usize, packet: Pkt) {
+        let counters = &mut self.common.counters;
+        let n = wire_packets(&packet);
+        counters.packets[side] += n;
+        // every wire packet has a header of its own
+        counters.bytes[side] += packet.wire_len() + Size(u64::from(packet.header_len) * (n - 1));
+        if packet.proto != Proto::Tcp {
+            counters.not_tcp += n;
+            return self.common.pass(cx, side, packet);
+        }
+        let (key, is_low) = Key::of(&packet);
+        let Some(id) = self.connection(cx, side, (key, is_low), &packet) else {
+            self.common.counters.unfollowed += n;
+            return self.common.pass(cx, side, packet);
+        };
+        if self.table.get(id).is_some_and(|e| e.side_of(is_low) != side) {
+            self.common.counters.strays += n;
+            return self.common.pass(cx, side, packet);
+        }
+        self.follow(cx, side, id, packet);
+    }
+
+    /// A packet of the connection `id`.
+    fn follow(&mut self, cx: &mut Cx<'_>, side: usize, id: u32, packet: Pkt) {
+        if self.table.get(id).is_some_and(|e| e.lacks_answer(&packet)) {
+            self.disown(cx, side, id);
+        }
+        let now = cx.now;
+        self.table.update(id, |e| e.note(side, &packet, now));
+        self.wake(id);
+        let flow = self.table.get(id).map_or(NONE, |e| e.flow);
+        if let Some(flow) = self.flows.get_mut(flow) {
+            flow.packet(cx, PORTS[side], packet, &mut self.common.shared());
+        } else {
+            self.common.pass(cx, side, packet);
+        }
+        self.settle(cx, id);
+    }
+
+    /// Brings what the table knows of a connection up to date after it did something.
+    fn settle(&mut self, cx: &mut Cx<'_>, id: u32) {
+        let Some(entry) = self.table.get(id).copied() else { return };
+        let mut state = entry.state;
+        if let Some(why) = self.flows.get(entry.flow).and_then(|f| f.why()).filter(|_| entry.why.is_none()) {
+            self.common.counters.pass(why);
+            return self.give_up(cx, id, why);
+        }
+        if let Some(flow) = self.flows.get_mut(entry.flow) {
+            // whose handshake was not seen whole cannot say how far it is
+            if entry.why.is_none() {
+                state = flow.state();
+            }
+            // a reset may wait for the data in front of it
+            if state == State::Closed && flow.report().held == Size::ZERO {
+                return self.retire(cx, id);
+            }
+        }
+        if state != entry.state {
+            self.table.update(id, |e| e.state = state);
+        }
+        if entry.class == Class::Opening && state != State::Opening {
+            self.promote(cx, id);
+        } else if entry.flow == NONE {
+            self.look_at_sides(id);
+        }
+        self.arm(cx.now, id);
+    }
+
+    /// Sees to it that a connection is called when it must be, and asked when the hop is free.
+    fn arm(&mut self, now: Instant, id: u32) {
+        let Some(entry) = self.table.get(id).copied() else { return };
+        let mut at = entry.expires(&self.common.config.timeouts);
+        if let Some(flow) = self.flows.get_mut(entry.flow) {
+            let shared = self.common.shared();
+            if let Some(want) = flow.wants(now, &shared) {
+                shared.shaper.request(id, want);
+            }
+            shared.memory.note();
+            at = flow.deadline().map_or(at, |deadline| deadline.min(at));
+            if flow.is_at_rest() {
+                at = at.min(entry.last + rest::AFTER);
+            }
+        }
+        self.table.wheel.set(id, at);
+    }
+
+    /// Serves all deadlines that have come.
+    fn timers(&mut self, cx: &mut Cx<'_>) {
+        let mut due = core::mem::take(&mut self.due);
+        self.table.wheel.advance(cx.now, &mut due);
+        for (_, id) in due.drain(..) {
+            self.timer(cx, id);
+        }
+        self.due = due;
+    }
+
+    fn timer(&mut self, cx: &mut Cx<'_>, id: u32) {
+        let now = cx.now;
+        let Some(entry) = self.table.get(id).copied() else { return };
+        if entry.expires(&self.common.config.timeouts) <= now {
+            return self.expire(cx, id);
+        }
+        if let Some(flow) = self.flows.get_mut(entry.flow)
+            && flow.deadline().is_some_and(|at| at <= now)
+        {
+            flow.timer(cx, &mut self.common.shared());
+        }
+        if !self.sleep(cx, id) {
+            self.settle(cx, id);
+        }
+        // a deadline that stays where it was must not stop the time
+        if self.table.wheel.is_due(id, now) {
+            self.table.wheel.unset(id);
+            self.table.wheel.set(id, now + LEAST_WAIT);
+        }
+    }
+
+    /// Lets connections send while the hop is free.
+    fn serve(&mut self, cx: &mut Cx<'_>) {
+        while let Some(turn) = self.common.shaper.next(cx.now) {
+            match turn {
+                Turn::Pass(packet) => cx.send(SATELLITE, packet),
+                Turn::Flow(id) => self.serve_one(cx, id),
+            }
+        }
+    }
+
+    fn serve_one(&mut self, cx: &mut Cx<'_>, id: u32) {
+        let flow = self.table.get(id).map_or(NONE, |e| e.flow);
+        let Some(flow) = self.flows.get_mut(flow) else { return self.common.shaper.forget(id) };
+        let mut shared = self.common.shared();
+        let sent = flow.serve(cx, &mut shared);
+        let wants = flow.wants(cx.now, &shared);
+        shared.shaper.sent(cx.now, id, sent, wants);
+        self.settle(cx, id);
+    }
+
+    /// Asks for the next call, unless an earlier one comes anyway.
+    fn ask(&mut self, cx: &mut Cx<'_>) {
+        if self.asked <= cx.now {
+            self.asked = Instant::NEVER;
+        }
+        let next = [self.table.wheel.next(), self.common.shaper.deadline()].into_iter().flatten().min();
+        if let Some(at) = next.map(|at| at.max(cx.now))
+            && at < self.asked
+        {
+            self.asked = at;
+            cx.wake(Slot(0), at);
+        }
+    }
+
+    fn finish(&mut self, cx: &mut Cx<'_>) {
+        self.timers(cx);
+        self.serve(cx);
+        self.ask(cx);
     }
 }
 
 impl Node for Gateway {
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
+        self.take_key(cx);
         if let Input::Packet(port, packet) = input {
-            cx.send(if port == LAN { SATELLITE } else { LAN }, packet);
+            self.packet(cx, usize::from(port != LAN), packet);
         }
+        self.finish(cx);
     }
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self::new(Config::default())
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway")
+            .field("config", &self.common.config)
+            .field("connections", &self.table.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// True for a packet that begins a connection.
+fn opens(packet: &Packet) -> bool {
+    use bentpipe_base::Flags;
+    packet.tcp.flags.has(Flags::SYN) && !packet.tcp.flags.has(Flags::ACK)
 }

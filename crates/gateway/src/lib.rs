@@ -3,6 +3,18 @@
 //! It is one [`Node`](bentpipe_base::Node) with two ports, the same in simulation and live. It writes no packet of its own: what it sends is a packet that it
 //! received, held for a while, copied, cut, or with some fields of its header changed. So a driver that has real bytes needs nothing but edits.
 
+mod config;
+mod counters;
+mod flow;
 mod gateway;
+mod memory;
+mod policy;
+mod report;
+mod table;
 
-pub use gateway::{Config, Gateway, LAN, SATELLITE};
+pub use config::{Config, Copies, Limits, Mode, Timeouts};
+pub use counters::{Counters, Why};
+pub use gateway::{Gateway, LAN, Restored, SATELLITE};
+pub use policy::{Rules, Verdict};
+pub use report::{End, FlowReport, GatewayReport, Group, State};
+pub use table::persist::{Persist, RECORD, Record, RecordError};

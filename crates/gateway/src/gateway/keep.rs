@@ -1,0 +1,97 @@
+//! What a driver writes down, so that connections outlive the gateway.
+
+use super::Gateway;
+use super::rest::Rest;
+use crate::report::{FlowReport, State};
+use crate::table::persist::{RECORD, Record};
+use crate::table::{Class, Entry};
+use bentpipe_base::{Cx, Flags, Packet};
+use std::collections::VecDeque;
+
+/// Connections whose records changed. Kept only when somebody takes them.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    is_kept: bool,
+    changed: VecDeque<u32>,
+}
+
+impl Journal {
+    pub(super) fn note(&mut self, id: u32) {
+        if self.is_kept && self.changed.back() != Some(&id) {
+            self.changed.push_back(id);
+        }
+    }
+}
+
+/// What became of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Connections taken up.
+    pub flows: u32,
+    /// Records that could not be used: torn, or of another version.
+    pub damaged: u32,
+    /// Records for which there was no room, or whose connection is known already.
+    pub refused: u32,
+}
+
+impl Gateway {
+    /// The record of a connection: none unless it is accelerated and its handshake over.
+    fn record(&self, id: u32) -> Option<Record> {
+        let entry = self.table.get(id).filter(|e| e.class == Class::Accelerated)?;
+        let persist = self.persist(id)?;
+        let names = entry.report(FlowReport::default(), None);
+        Some(Record { addrs: names.addrs, ports: names.ports, persist })
+    }
+
+    /// From now on changed records are kept for [`Gateway::take_changed`], which must then be called now and again; all that are there count as changed.
+    pub fn keep_journal(&mut self) {
+        self.journal.is_kept = true;
+        self.journal.changed = self.table.ids(0).filter(|id| self.record(*id).is_some()).collect();
+    }
+
+    /// A record that has changed: its number, and what belongs there now; zeros when there is nothing any more.
+    pub fn take_changed(&mut self) -> Option<(u32, [u8; RECORD])> {
+        let id = self.journal.changed.pop_front()?;
+        Some((id, self.record(id).map_or([0; RECORD], |r| r.to_bytes())))
+    }
+
+    /// All records, one after the other.
+    pub fn save(&self) -> Vec<u8> {
+        self.table.ids(0).filter_map(|id| self.record(id)).flat_map(|r| r.to_bytes()).collect()
+    }
+
+    /// Takes up the connections of an earlier gateway from its records; empty places are skipped. They go on as they were, unaccelerated until enough is
+    /// known of them. Addresses must mean what they meant then.
+    pub fn restore(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Restored {
+        self.take_key(cx);
+        let mut restored = Restored::default();
+        for place in bytes.chunks(RECORD) {
+            match Record::from_bytes(place) {
+                Ok(None) => {}
+                Ok(Some(record)) if self.resume(cx, &record) => restored.flows += 1,
+                Ok(Some(_)) => restored.refused += 1,
+                Err(_) => restored.damaged += 1,
+            }
+        }
+        self.ask(cx);
+        restored
+    }
+
+    fn resume(&mut self, cx: &mut Cx<'_>, record: &Record) -> bool {
+        let (key, is_low) = record.key();
+        let limits = &self.common.config.limits;
+        if self.table.find(&key).is_some() || !self.table.has_room(Class::Accelerated, limits) {
+            return false;
+        }
+        let mut ack = Packet::default();
+        ack.tcp.flags = Flags::ACK;
+        let mut entry = Entry::new(key, 0, is_low, &ack, cx.now);
+        (entry.class, entry.state) = (Class::Accelerated, State::Established);
+        entry.rest = self.rests.insert(Rest::of_another(record.persist));
+        let id = self.table.insert(entry);
+        self.common.counters.flows += 1;
+        self.journal.note(id);
+        self.settle(cx, id);
+        true
+    }
+}

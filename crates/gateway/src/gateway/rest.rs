@@ -1,0 +1,107 @@
+//! Connections that sleep.
+//!
+//! An accelerated connection that is awake is large: estimators, a cache, what each side believes. Most connections are silent most of the time, and then
+//! nothing is held and nothing is on the way, so all that matters fits into a [`Persist`]. After a while the rest is given up. The next packet wakes the
+//! connection, which goes on with what was kept, as a sender does that was idle: what it had learned of the path is old by then (RFC 2861, section 2).
+//! A connection that comes from the record of an earlier gateway sleeps until its first packet, too; but then something may be on the way.
+
+use super::Gateway;
+use crate::flow::Flow;
+use crate::report::FlowReport;
+use crate::table::persist::Persist;
+use crate::table::{Class, NONE};
+use bentpipe_base::{Cx, Duration, Size};
+
+/// Silent for so long with nothing held: it sleeps.
+pub(super) const AFTER: Duration = Duration::from_secs(10);
+
+/// What is kept of a connection that sleeps or has slept.
+#[derive(Debug)]
+pub(super) struct Rest {
+    persist: Persist,
+    /// Nothing is on the way, and the edges are true.
+    is_exact: bool,
+    /// What it counted before it slept.
+    losses: u64,
+    timeouts: u64,
+    swallowed: u64,
+    held_peak: Size,
+}
+
+impl Rest {
+    const fn new(persist: Persist, is_exact: bool, before: &FlowReport) -> Self {
+        let FlowReport { losses, timeouts, swallowed, held_peak, .. } = *before;
+        Self { persist, is_exact, losses, timeouts, swallowed, held_peak }
+    }
+
+    /// Of a gateway that was before us.
+    pub(super) fn of_another(persist: Persist) -> Self {
+        Self::new(persist, false, &FlowReport::default())
+    }
+
+    /// Adds what was counted before to what is told now.
+    fn add_to(&self, report: &mut FlowReport) {
+        report.losses += self.losses;
+        report.timeouts += self.timeouts;
+        report.swallowed += self.swallowed;
+        report.held_peak = report.held_peak.max(self.held_peak);
+    }
+}
+
+impl Gateway {
+    /// What the acceleration of a connection has to tell.
+    pub(super) fn told_by(&self, id: u32) -> FlowReport {
+        let Some(entry) = self.table.get(id) else { return FlowReport::default() };
+        let mut report = self.flows.get(entry.flow).map_or_else(FlowReport::default, |f| f.report());
+        if let Some(rest) = self.rests.get(entry.rest) {
+            rest.add_to(&mut report);
+            if entry.flow == NONE {
+                report.hop_trip = rest.persist.hop_trip;
+            }
+        }
+        report
+    }
+
+    /// What must be known of a connection to pass it correctly; none when nothing must.
+    pub(super) fn persist(&self, id: u32) -> Option<Persist> {
+        let entry = self.table.get(id)?;
+        let awake = self.flows.get(entry.flow).map(|f| f.persist());
+        awake.or_else(|| self.rests.get(entry.rest).map(|r| r.persist))
+    }
+
+    /// Lets a connection sleep if it may; true when it does.
+    pub(super) fn sleep(&mut self, cx: &mut Cx<'_>, id: u32) -> bool {
+        let Some(entry) = self.table.get(id).copied() else { return false };
+        let may = entry.class == Class::Accelerated && entry.why.is_none() && entry.last + AFTER <= cx.now;
+        if !may || !self.flows.get(entry.flow).is_some_and(|f| f.is_at_rest()) {
+            return false;
+        }
+        let told = self.told_by(id);
+        let Some(mut flow) = self.flows.remove(entry.flow) else { return false };
+        let rest = Rest::new(flow.persist(), true, &told);
+        flow.drop_all(cx, &mut self.common.shared());
+        let place = match self.rests.get_mut(entry.rest) {
+            Some(before) => {
+                *before = rest;
+                entry.rest
+            }
+            None => self.rests.insert(rest),
+        };
+        self.table.update(id, |e| (e.flow, e.rest) = (NONE, place));
+        self.journal.note(id);
+        self.arm(cx.now, id);
+        true
+    }
+
+    /// Wakes a connection that sleeps.
+    pub(super) fn wake(&mut self, id: u32) {
+        let Some(entry) = self.table.get(id).copied().filter(|e| e.flow == NONE) else { return };
+        let Some(rest) = self.rests.get(entry.rest) else { return };
+        let mut flow = Flow::resume(&rest.persist, rest.is_exact, &self.common.config);
+        if let Some(why) = entry.why {
+            flow.only_pass(why);
+        }
+        let flow = self.flows.insert(Box::new(flow));
+        self.table.update(id, |e| e.flow = flow);
+    }
+}

@@ -1,0 +1,350 @@
+//! What is known of every connection, accelerated or not: plain data of fixed size, no pointers.
+//!
+//! The state here is coarse and trusts flags: it only chooses timeouts and names in reports, and what passes must never be stopped by it. A connection that
+//! is accelerated has its own, exact one.
+
+use super::key::Key;
+use super::slab::NONE;
+use crate::config::Timeouts;
+use crate::counters::Why;
+use crate::report::{End, FlowReport, State};
+use bentpipe_base::{Duration, Flags, Instant, Packet, Seq, Size};
+
+/// Which part of the table an entry counts for. Each is bounded, and none can push out members of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Class {
+    /// Its handshake is not over.
+    Opening = 0,
+    /// Accelerated, or was and still needs its windows translated.
+    Accelerated = 1,
+    /// Passes: nothing is lost when it is forgotten.
+    Passing = 2,
+}
+
+/// Wire packets that a kernel's super-packet stands for.
+#[inline]
+pub(crate) fn wire_packets(packet: &Packet) -> u64 {
+    match packet.segment {
+        0 => 1,
+        segment => u64::from(packet.body.len.div_ceil(u32::from(segment)).max(1)),
+    }
+}
+
+/// One connection. Pairs are for LAN and satellite.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    /// Its acceleration; `NONE` when it passes, or sleeps.
+    pub(crate) flow: u32,
+    /// What is kept of an acceleration that sleeps or has slept.
+    pub(crate) rest: u32,
+    /// Its place in the list of its class.
+    pub(crate) place: u32,
+    pub(crate) class: Class,
+    pub(crate) state: State,
+    pub(crate) why: Option<Why>,
+    marks: u16,
+    /// Sequence number of the SYN that opened it.
+    isn: Seq,
+    /// The latest acknowledgment of the host behind the satellite.
+    last_ack: Seq,
+    pub(crate) opened: Instant,
+    pub(crate) last: Instant,
+    packets: [u64; 2],
+    bytes: [u64; 2],
+    acked: u64,
+    data_from: Instant,
+    progress: Instant,
+}
+
+impl Entry {
+    const LAN_IS_LOW: u16 = 1;
+    const SYN_FROM_LAN: u16 = 2;
+    const SYN_FROM_SATELLITE: u16 = 4;
+    const SYN_ACK: u16 = 8;
+    const FIN_FROM_LAN: u16 = 16;
+    const FIN_FROM_SATELLITE: u16 = 32;
+    const ACKED_ONCE: u16 = 64;
+    const TOLD: u16 = 128;
+
+    /// A connection whose first packet comes from `side`, 0 for the LAN; `is_low`: from its lower end.
+    pub(crate) fn new(key: Key, side: usize, is_low: bool, first: &Packet, now: Instant) -> Self {
+        let opens = first.tcp.flags.has(Flags::SYN) && !first.tcp.flags.has(Flags::ACK);
+        let opened_by = if side == 0 { Self::SYN_FROM_LAN } else { Self::SYN_FROM_SATELLITE };
+        let lan = if is_low == (side == 0) { Self::LAN_IS_LOW } else { 0 };
+        Self {
+            key,
+            flow: NONE,
+            rest: NONE,
+            place: NONE,
+            class: if opens { Class::Opening } else { Class::Passing },
+            state: if opens { State::Opening } else { State::Established },
+            why: None,
+            marks: lan | if opens { opened_by } else { 0 },
+            isn: first.tcp.seq,
+            last_ack: Seq(0),
+            opened: now,
+            last: now,
+            packets: [0; 2],
+            bytes: [0; 2],
+            acked: 0,
+            data_from: Instant::NEVER,
+            progress: Instant::ZERO,
+        }
+    }
+
+    /// True when windows may have to be translated: it is accelerated, awake or asleep, or was.
+    pub(crate) const fn is_ours(&self) -> bool {
+        self.flow != NONE || self.rest != NONE
+    }
+
+    const fn is(&self, mark: u16) -> bool {
+        self.marks & mark != 0
+    }
+
+    /// The side that a packet of its lower or higher end must come from.
+    pub(crate) const fn side_of(&self, is_low: bool) -> usize {
+        (is_low != self.is(Self::LAN_IS_LOW)) as usize
+    }
+
+    /// The side that opened it, when that was seen.
+    pub(crate) const fn opener(&self) -> Option<usize> {
+        match (self.is(Self::SYN_FROM_LAN), self.is(Self::SYN_FROM_SATELLITE)) {
+            (true, _) => Some(0),
+            (false, true) => Some(1),
+            (false, false) => None,
+        }
+    }
+
+    /// True for a SYN that cannot belong to this connection: its ports are used again.
+    pub(crate) fn is_succeeded_by(&self, side: usize, packet: &Packet) -> bool {
+        if !packet.tcp.flags.has(Flags::SYN) || packet.tcp.flags.has(Flags::ACK) {
+            return false;
+        }
+        match self.state {
+            State::Closing | State::Closed => true,
+            // a new attempt of the same host; from the other side it is a simultaneous open (RFC 9293, section 3.5)
+            State::Opening => self.opener() == Some(side) && packet.tcp.seq != self.isn,
+            // an accelerated one knows better: the SYN may be forged, and its receiver answers it (RFC 9293, section 3.10.7.4)
+            State::Established => {
+                !self.is_ours() && (packet.tcp.seq != self.isn || self.opener() != Some(side))
+            }
+        }
+    }
+
+    /// Follows a packet from `side`.
+    pub(crate) fn note(&mut self, side: usize, packet: &Packet, now: Instant) {
+        let flags = packet.tcp.flags;
+        self.last = now;
+        self.packets[side] += wire_packets(packet);
+        self.bytes[side] += u64::from(packet.body.len);
+        if side == 0 && packet.body.len > 0 {
+            self.data_from = self.data_from.min(now);
+        }
+        if flags.has(Flags::SYN) {
+            self.marks |= match (flags.has(Flags::ACK), side) {
+                (true, _) => Self::SYN_ACK,
+                (false, 0) => Self::SYN_FROM_LAN,
+                (false, _) => Self::SYN_FROM_SATELLITE,
+            };
+        }
+        if flags.has(Flags::FIN) {
+            self.marks |= if side == 0 { Self::FIN_FROM_LAN } else { Self::FIN_FROM_SATELLITE };
+        }
+        if flags.has(Flags::ACK) && side == 1 {
+            self.note_ack(packet.tcp.ack, now);
+        }
+        self.step(flags);
+    }
+
+    fn note_ack(&mut self, ack: Seq, now: Instant) {
+        if !self.is(Self::ACKED_ONCE) {
+            self.marks |= Self::ACKED_ONCE;
+            self.last_ack = ack;
+            return;
+        }
+        let news = ack.0.wrapping_sub(self.last_ack.0);
+        if news > 0 && news < 1 << 31 {
+            self.last_ack = ack;
+            self.acked += u64::from(news);
+            self.progress = now;
+        }
+    }
+
+    fn step(&mut self, flags: Flags) {
+        let is_over = self.is(Self::FIN_FROM_LAN) && self.is(Self::FIN_FROM_SATELLITE);
+        if flags.has(Flags::RST) || is_over {
+            self.state = self.state.max(State::Closing);
+        } else if self.state == State::Opening && !flags.has(Flags::SYN) {
+            self.state = State::Established;
+        }
+    }
+
+    /// True for the first packet after the handshake's part that came through here, when the SYN/ACK did not.
+    pub(crate) fn lacks_answer(&self, packet: &Packet) -> bool {
+        let flags = packet.tcp.flags;
+        self.state == State::Opening
+            && !self.is(Self::SYN_ACK)
+            && !flags.has(Flags::SYN)
+            && !flags.has(Flags::RST)
+    }
+
+    /// Wire packets that tell beyond doubt that the other direction goes another way.
+    const ONE_SIDED: u64 = 8;
+
+    /// True when all packets so far came from one side, and enough did.
+    pub(crate) fn is_one_sided(&self) -> bool {
+        let [lan, satellite] = self.packets;
+        lan.min(satellite) == 0 && lan.max(satellite) >= Self::ONE_SIDED
+    }
+
+    /// True when the handshake was changed, or may have been: a SYN that comes through the hop gets an option, or the answer to one that does not.
+    pub(crate) fn is_delicate(&self) -> bool {
+        self.is_ours() && (self.opener() != Some(0) || self.is(Self::SYN_ACK))
+    }
+
+    /// True when no packet came from the other side than `side`.
+    pub(crate) const fn is_only_from(&self, side: usize) -> bool {
+        self.packets[1 - side] == 0
+    }
+
+    /// True when packets came from both sides.
+    pub(crate) const fn is_from_both(&self) -> bool {
+        self.packets[0] > 0 && self.packets[1] > 0
+    }
+
+    /// When it is forgotten unless something comes.
+    pub(crate) fn expires(&self, timeouts: &Timeouts) -> Instant {
+        self.last
+            + match self.state {
+                State::Opening => timeouts.opening,
+                State::Established => timeouts.established,
+                State::Closing | State::Closed => timeouts.closing,
+            }
+    }
+
+    /// Marks it as told of; false when it was.
+    pub(crate) const fn tell(&mut self) -> bool {
+        let is_news = !self.is(Self::TOLD);
+        self.marks |= Self::TOLD;
+        is_news
+    }
+
+    /// What is known of it, put into what its acceleration says.
+    pub(crate) fn report(&self, mut of: FlowReport, end: Option<End>) -> FlowReport {
+        let mut ends = self.key.ends();
+        if !self.is(Self::LAN_IS_LOW) {
+            ends.reverse();
+        }
+        of.addrs = ends.map(|e| e.0);
+        of.ports = ends.map(|e| e.1);
+        of.opened_by_lan = self.opener().map(|side| side == 0);
+        of.state = self.state;
+        of.why = self.why;
+        of.end = end;
+        of.opened = self.opened;
+        of.last = self.last;
+        of.packets = self.packets;
+        of.bytes = self.bytes.map(Size);
+        // the FIN counts in sequence numbers; it is no payload
+        let fin = u64::from(self.is(Self::FIN_FROM_LAN) && self.state >= State::Closing);
+        of.delivered = Size(self.acked.saturating_sub(fin));
+        of.took = if self.data_from == Instant::NEVER {
+            Duration::ZERO
+        } else {
+            self.progress.since(self.data_from)
+        };
+        of
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{Addr, Body};
+
+    const LAN: usize = 0;
+    const SATELLITE: usize = 1;
+
+    fn packet(flags: Flags, seq: u32, ack: u32, len: u32) -> Packet {
+        let mut p = Packet { src: Addr(1), sport: 10, dst: Addr(2), dport: 20, ..Packet::default() };
+        p.tcp.flags = flags;
+        (p.tcp.seq, p.tcp.ack) = (Seq(seq), Seq(ack));
+        p.body = Body { off: 0, len };
+        p
+    }
+
+    fn opened() -> Entry {
+        let syn = packet(Flags::SYN, 100, 0, 0);
+        let (key, is_low) = Key::of(&syn);
+        let mut entry = Entry::new(key, LAN, is_low, &syn, Instant(0));
+        entry.note(LAN, &syn, Instant(0));
+        entry
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        assert!(size_of::<Entry>() <= 128, "{}", size_of::<Entry>());
+    }
+
+    #[test]
+    fn states_follow_the_flags() {
+        let mut e = opened();
+        let timeouts = Timeouts::default();
+        assert_eq!((e.state, e.expires(&timeouts)), (State::Opening, Instant::ZERO + timeouts.opening));
+        e.note(SATELLITE, &packet(Flags::SYN.with(Flags::ACK), 7, 101, 0), Instant(5));
+        assert_eq!(e.state, State::Opening);
+        e.note(LAN, &packet(Flags::ACK, 101, 8, 0), Instant(6));
+        assert_eq!((e.state, e.expires(&timeouts)), (State::Established, Instant(6) + timeouts.established));
+        e.note(LAN, &packet(Flags::ACK.with(Flags::FIN), 101, 8, 50), Instant(7));
+        assert_eq!(e.state, State::Established, "the other half may go on for hours");
+        e.note(SATELLITE, &packet(Flags::ACK.with(Flags::FIN), 8, 152, 0), Instant(9));
+        assert_eq!((e.state, e.expires(&timeouts)), (State::Closing, Instant(9) + timeouts.closing));
+        let report = e.report(FlowReport::default(), Some(End::Closed));
+        assert_eq!(
+            (report.delivered, report.took, report.bytes),
+            (Size(50), Duration(2), [Size(50), Size(0)])
+        );
+        assert_eq!(
+            (report.addrs, report.ports, report.opened_by_lan),
+            ([Addr(1), Addr(2)], [10, 20], Some(true))
+        );
+    }
+
+    #[test]
+    fn acknowledgments_count_across_the_wrap_and_never_back() {
+        let mut e = opened();
+        for (ack, at) in [(u32::MAX - 9, 1), (90, 2), (u32::MAX - 9, 3), (90, 4), (100, 5)] {
+            e.note(SATELLITE, &packet(Flags::ACK, 0, ack, 0), Instant(at));
+        }
+        assert_eq!((e.acked, e.progress), (110, Instant(5)));
+    }
+
+    #[test]
+    fn a_port_that_is_used_again_is_a_new_connection() {
+        let mut e = opened();
+        let again = packet(Flags::SYN, 100, 0, 0);
+        let other = packet(Flags::SYN, 999, 0, 0);
+        assert!(!e.is_succeeded_by(LAN, &again) && e.is_succeeded_by(LAN, &other));
+        assert!(!e.is_succeeded_by(SATELLITE, &other), "a simultaneous open");
+        e.note(SATELLITE, &packet(Flags::SYN.with(Flags::ACK), 7, 101, 0), Instant(5));
+        e.note(LAN, &packet(Flags::ACK, 101, 8, 0), Instant(6));
+        assert!(!e.is_succeeded_by(LAN, &again), "a late copy");
+        assert!(e.is_succeeded_by(LAN, &other), "nothing is lost by believing it: it passes");
+        e.flow = 3;
+        assert!(!e.is_succeeded_by(LAN, &other), "a forged SYN must not end an acceleration");
+        e.note(SATELLITE, &packet(Flags::RST, 0, 0, 0), Instant(7));
+        assert!(e.is_succeeded_by(LAN, &again) && e.is_succeeded_by(SATELLITE, &other));
+    }
+
+    #[test]
+    fn super_packets_count_as_what_they_stand_for() {
+        let mut p = packet(Flags::ACK, 0, 0, 3001);
+        assert_eq!(wire_packets(&p), 1);
+        p.segment = 1000;
+        assert_eq!(wire_packets(&p), 4);
+        p.body.len = 0;
+        assert_eq!(wire_packets(&p), 1);
+    }
+}

@@ -1,0 +1,243 @@
+//! The table of connections: bounded, deterministic, and hard to fill on purpose.
+//!
+//! It has three parts, each with a limit of its own ([`Class`]). Connections that open live in a part that a flood of SYNs can fill without touching the
+//! others: when it is full a few of its members are drawn at random and the oldest of them makes room (random replacement; against it an attacker must send
+//! as fast as all others together). A member whose SYN or SYN/ACK was changed here is protected while its handshake may still go on: forgetting it then would
+//! leave the two hosts with different ideas of their windows. When all that were drawn are protected the newcomer passes. Accelerated connections are never
+//! replaced; when there are enough of them, newcomers pass. Those that pass are replaced too, one-sided ones before others: forgetting one costs a line in a
+//! report.
+
+mod entry;
+mod hash;
+mod index;
+mod key;
+pub(crate) mod persist;
+mod slab;
+mod wheel;
+
+pub(crate) use entry::{Class, Entry, wire_packets};
+pub(crate) use hash::HashKey;
+pub(crate) use key::Key;
+pub(crate) use slab::{NONE, Slab};
+pub(crate) use wheel::Wheel;
+
+use crate::config::Limits;
+use crate::counters::Why;
+use crate::report::State;
+use bentpipe_base::{Duration, Instant};
+use index::Index;
+
+/// How long a connection whose handshake was changed is safe from replacement: a handshake over two hops of a satellite with one SYN lost.
+const PROTECTED: Duration = Duration::from_secs(5);
+/// Members that are looked at for a victim.
+const DRAWN: u32 = 8;
+
+/// All connections that are followed.
+#[derive(Debug)]
+pub(crate) struct Table {
+    index: Index,
+    entries: Slab<Entry>,
+    /// Members of each class, in no order.
+    members: [Vec<u32>; 3],
+    /// Passing entries by reason.
+    passing: [u32; Why::ALL.len()],
+    states: [u32; State::ALL.len()],
+    pub(crate) wheel: Wheel,
+    key: HashKey,
+    draws: u64,
+}
+
+/// Entries that can be there at a time. An established one may come from the part for opening ones when its own is just full.
+const fn capacity(limits: &Limits) -> usize {
+    limits.flows as usize + 2 * limits.opening as usize + limits.passing as usize
+}
+
+impl Table {
+    /// An empty table.
+    pub(crate) fn new(limits: &Limits, key: HashKey) -> Self {
+        Self {
+            index: Index::new(capacity(limits)),
+            entries: Slab::default(),
+            members: [const { Vec::new() }; 3],
+            passing: [0; Why::ALL.len()],
+            states: [0; State::ALL.len()],
+            wheel: Wheel::default(),
+            key,
+            draws: 0,
+        }
+    }
+
+    /// Finds everything by another key, and makes room for at least as many as `limits` allow.
+    pub(crate) fn rebuild(&mut self, limits: &Limits, key: HashKey) {
+        let room = capacity(limits).max(self.entries.len() as usize);
+        if key == self.key && room <= self.index.capacity() {
+            return;
+        }
+        self.key = key;
+        self.index = Index::new(room);
+        for id in self.entries.ids(0) {
+            if let Some(entry) = self.entries.get(id) {
+                self.index.insert(entry.key.hash(key), id);
+            }
+        }
+    }
+
+    /// The key it finds by.
+    pub(crate) const fn key(&self) -> HashKey {
+        self.key
+    }
+
+    /// A number of the connection's own, uniform and unknown outside: the same for every copy of its SYN.
+    pub(crate) const fn draw(&self, key: Key, isn: u32) -> u32 {
+        let [low, high] = key.ends();
+        let addrs = (low.0.0 as u64) << 32 | high.0.0 as u64;
+        let rest = (isn as u64) ^ ((low.1 as u64) << 16 | high.1 as u64) << 24;
+        self.key.hash(addrs, rest & ((1 << 56) - 1), 7) as u32
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, key: &Key) -> Option<u32> {
+        let entries = &self.entries;
+        self.index.find(key.hash(self.key), |id| entries.get(id).is_some_and(|e| e.key == *key))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> Option<&Entry> {
+        self.entries.get(id)
+    }
+
+    /// Changes an entry; its class, state and reason are counted anew.
+    #[inline]
+    pub(crate) fn update<T>(&mut self, id: u32, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        let entry = self.entries.get_mut(id)?;
+        let (state, why, class, place) = (entry.state, entry.why, entry.class, entry.place);
+        let result = change(entry);
+        let (state_now, why_now, class_now) = (entry.state, entry.why, entry.class);
+        assert!(entry.place == place, "only the table says where an entry stands in its list");
+        if state != state_now {
+            self.states[state as usize] -= 1;
+            self.states[state_now as usize] += 1;
+        }
+        if why != why_now {
+            self.count_reason(why, false);
+            self.count_reason(why_now, true);
+        }
+        if class != class_now {
+            self.leave(class, place);
+            self.join(class_now, id);
+        }
+        Some(result)
+    }
+
+    fn count_reason(&mut self, why: Option<Why>, more: bool) {
+        if let Some(why) = why {
+            let n = &mut self.passing[why as usize];
+            *n = if more { *n + 1 } else { *n - 1 };
+        }
+    }
+
+    fn join(&mut self, class: Class, id: u32) {
+        let members = &mut self.members[class as usize];
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.place = members.len() as u32;
+            members.push(id);
+        }
+    }
+
+    fn leave(&mut self, class: Class, place: u32) {
+        let members = &mut self.members[class as usize];
+        members.swap_remove(place as usize);
+        if let Some(moved) = members.get(place as usize)
+            && let Some(entry) = self.entries.get_mut(*moved)
+        {
+            entry.place = place;
+        }
+    }
+
+    /// Adds a connection that is not in it. There must be room: see [`Table::has_room`].
+    pub(crate) fn insert(&mut self, entry: Entry) -> u32 {
+        let id = self.entries.insert(entry);
+        self.index.insert(entry.key.hash(self.key), id);
+        self.states[entry.state as usize] += 1;
+        self.count_reason(entry.why, true);
+        self.join(entry.class, id);
+        id
+    }
+
+    /// Takes a connection out.
+    pub(crate) fn remove(&mut self, id: u32) -> Option<Entry> {
+        let entry = self.entries.remove(id)?;
+        self.index.remove(entry.key.hash(self.key), id);
+        self.wheel.unset(id);
+        self.states[entry.state as usize] -= 1;
+        self.count_reason(entry.why, false);
+        self.leave(entry.class, entry.place);
+        Some(entry)
+    }
+
+    /// How many there are of a class.
+    pub(crate) const fn count(&self, class: Class) -> u32 {
+        self.members[class as usize].len() as u32
+    }
+
+    /// How many there are in all.
+    pub(crate) const fn len(&self) -> u32 {
+        self.entries.len()
+    }
+
+    /// How many pass, by reason.
+    pub(crate) const fn passing(&self) -> [u32; Why::ALL.len()] {
+        self.passing
+    }
+
+    /// How many there are by state.
+    pub(crate) const fn states(&self) -> [u32; State::ALL.len()] {
+        self.states
+    }
+
+    /// Numbers from `from` on, ascending.
+    pub(crate) fn ids(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
+        self.entries.ids(from)
+    }
+
+    /// True when a member more may join `class`.
+    pub(crate) fn has_room(&self, class: Class, limits: &Limits) -> bool {
+        let most = match class {
+            Class::Opening => limits.opening,
+            Class::Accelerated => limits.flows,
+            Class::Passing => limits.passing,
+        };
+        self.count(class) < most && self.index.len() < self.index.capacity()
+    }
+
+    /// Who makes room in a full class; nobody when all that were looked at are protected.
+    pub(crate) fn victim(&mut self, class: Class, now: Instant) -> Option<u32> {
+        let members = &self.members[class as usize];
+        let mut best: Option<(bool, Instant, u32)> = None;
+        for _ in 0..if members.is_empty() { 0 } else { DRAWN } {
+            self.draws = self.draws.wrapping_add(1);
+            let drawn = self.key.hash(self.draws, 0, 0);
+            let id = members[((u128::from(drawn) * members.len() as u128) >> 64) as usize];
+            let Some(entry) = self.entries.get(id) else { continue };
+            let is_safe = match class {
+                Class::Opening => entry.is_delicate() && now.since(entry.opened) < PROTECTED,
+                Class::Accelerated => true,
+                Class::Passing => false,
+            };
+            let candidate = (!entry.is_one_sided() && class == Class::Passing, entry.last, id);
+            if !is_safe && best.is_none_or(|b| candidate < b) {
+                best = Some(candidate);
+            }
+        }
+        best.map(|b| b.2)
+    }
+
+    /// Bytes it takes.
+    pub(crate) fn footprint(&self) -> usize {
+        let members: usize = self.members.iter().map(|m| m.capacity() * size_of::<u32>()).sum();
+        self.index.footprint() + self.entries.footprint() + self.wheel.footprint() + members
+    }
+}
+
+#[cfg(test)]
+mod tests;

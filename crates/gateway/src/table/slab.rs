@@ -1,0 +1,136 @@
+//! Values with small numbers for names, in chunks: growing moves nothing, so no packet ever waits for a copy of the whole table.
+
+/// Values in a chunk.
+const CHUNK: usize = 1024;
+/// No number.
+pub(crate) const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+enum Place<T> {
+    Taken(T),
+    /// The next free place.
+    Free(u32),
+}
+
+/// Values by number; a number is used again after its value was taken out.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    chunks: Vec<Vec<Place<T>>>,
+    free: u32,
+    len: u32,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { chunks: Vec::new(), free: NONE, len: 0 }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Adds a value.
+    pub(crate) fn insert(&mut self, value: T) -> u32 {
+        self.len += 1;
+        if let Some(place) = self.place_mut(self.free)
+            && let Place::Free(next) = *place
+        {
+            *place = Place::Taken(value);
+            return core::mem::replace(&mut self.free, next);
+        }
+        if self.chunks.last().is_none_or(|c| c.len() == CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        let chunk = self.chunks.len() - 1;
+        let last = &mut self.chunks[chunk];
+        last.push(Place::Taken(value));
+        (chunk * CHUNK + last.len() - 1) as u32
+    }
+
+    #[inline]
+    fn place_mut(&mut self, id: u32) -> Option<&mut Place<T>> {
+        self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> Option<&T> {
+        match self.chunks.get(id as usize / CHUNK)?.get(id as usize % CHUNK)? {
+            Place::Taken(value) => Some(value),
+            Place::Free(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
+        match self.place_mut(id)? {
+            Place::Taken(value) => Some(value),
+            Place::Free(_) => None,
+        }
+    }
+
+    /// Takes a value out.
+    pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
+        let next = self.free;
+        let place = self.place_mut(id)?;
+        if matches!(place, Place::Free(_)) {
+            return None;
+        }
+        let Place::Taken(value) = core::mem::replace(place, Place::Free(next)) else { return None };
+        self.free = id;
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// The numbers in use from `from` on, ascending.
+    pub(crate) fn ids(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
+        let end = self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len()) as u32;
+        (from..end).filter(|id| self.get(*id).is_some())
+    }
+
+    /// Values in it.
+    pub(crate) const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Bytes it takes.
+    pub(crate) const fn footprint(&self) -> usize {
+        self.chunks.len() * CHUNK * size_of::<Place<T>>()
+            + self.chunks.capacity() * size_of::<Vec<Place<T>>>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_map(ops in proptest::collection::vec((0u8..3, 0u32..40), 1..200)) {
+            let mut slab = Slab::default();
+            let mut oracle = BTreeMap::new();
+            for (op, n) in ops {
+                if op < 2 {
+                    let id = slab.insert(n);
+                    prop_assert!(oracle.insert(id, n).is_none());
+                } else {
+                    prop_assert_eq!(slab.remove(n), oracle.remove(&n));
+                }
+                prop_assert_eq!(slab.ids(0).collect::<Vec<_>>(), oracle.keys().copied().collect::<Vec<_>>());
+                prop_assert!(oracle.iter().all(|(id, n)| slab.get(*id) == Some(n)));
+                prop_assert_eq!(slab.len() as usize, oracle.len());
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_are_filled_one_after_the_other() {
+        let mut slab = Slab::default();
+        for n in 0..3 * CHUNK as u32 {
+            assert_eq!(slab.insert(n), n);
+        }
+        assert_eq!(slab.remove(NONE), None);
+        assert_eq!(slab.remove(1500), Some(1500));
+        assert_eq!((slab.insert(7), slab.get(1500).copied(), slab.chunks.len()), (1500, Some(7), 3));
+        assert!(slab.footprint() >= 3 * CHUNK * size_of::<u64>());
+    }
+}

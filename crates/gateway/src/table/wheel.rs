@@ -1,0 +1,315 @@
+//! Deadlines of connections in a hierarchical timing wheel (Varghese & Lauck, "Hashed and hierarchical timing wheels", 1987, scheme 7).
+//!
+//! Time is cut into ticks of 2^18 ns (0.26 ms). Level 0 has a slot for each of the next 64 ticks, level 1 for each of the next 64 times 64 and so on. An
+//! entry lies where its tick first differs from the present one, counted in digits of base 64; it moves down a level when time comes to its slot. Setting
+//! and taking back cost a list operation each, finding the earliest slot a look at one word per level.
+//! Deviation: within a tick deadlines are exact, and entries that are due come out ordered by deadline and number, so reruns are equal and nothing is late.
+//! A deadline that is put off is not moved: its entry comes out early and its owner sets it again.
+
+use bentpipe_base::Instant;
+
+/// A tick is 2^18 ns long.
+const TICK_BITS: u32 = 18;
+/// Bits of a digit: 64 slots.
+const DIGIT_BITS: u32 = 6;
+const SLOTS: usize = 1 << DIGIT_BITS;
+/// 18 + 8 * 6 bits: every instant has its place.
+const LEVELS: usize = 8;
+/// Links in a chunk.
+const CHUNK: usize = 1024;
+const NONE: u32 = u32::MAX;
+/// Not in the wheel.
+const OUT: u16 = u16::MAX;
+
+/// Where one entry hangs.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    at: Instant,
+    next: u32,
+    prev: u32,
+    slot: u16,
+}
+
+const NOT_IN: Link = Link { at: Instant::NEVER, next: NONE, prev: NONE, slot: OUT };
+
+/// Deadlines by the number of their owner.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    links: Vec<Vec<Link>>,
+    heads: [[u32; SLOTS]; LEVELS],
+    filled: [u64; LEVELS],
+    /// Number of the present tick.
+    tick: u64,
+    /// When to look again: see [`Wheel::next`]; none: to be found anew.
+    earliest: Option<Instant>,
+    len: usize,
+}
+
+impl Default for Wheel {
+    fn default() -> Self {
+        Self {
+            links: Vec::new(),
+            heads: [[NONE; SLOTS]; LEVELS],
+            filled: [0; LEVELS],
+            tick: 0,
+            earliest: None,
+            len: 0,
+        }
+    }
+}
+
+impl Wheel {
+    fn link(&mut self, id: u32) -> &mut Link {
+        let (chunk, within) = (id as usize / CHUNK, id as usize % CHUNK);
+        if chunk >= self.links.len() {
+            self.links.resize_with(chunk + 1, Vec::new);
+        }
+        let chunk = &mut self.links[chunk];
+        if chunk.is_empty() {
+            chunk.reserve_exact(CHUNK);
+            chunk.resize(CHUNK, NOT_IN);
+        }
+        &mut chunk[within]
+    }
+
+    /// Sees to it that `id` comes out at `at` or before.
+    #[inline]
+    pub(crate) fn set(&mut self, id: u32, at: Instant) {
+        if self.link(id).at > at {
+            self.unset(id);
+            self.hang(id, at);
+        }
+    }
+
+    /// True when the deadline of `id` has come.
+    pub(crate) fn is_due(&mut self, id: u32, now: Instant) -> bool {
+        self.link(id).at <= now
+    }
+
+    /// Takes `id` out.
+    pub(crate) fn unset(&mut self, id: u32) {
+        let Link { at, next, prev, slot } = core::mem::replace(self.link(id), NOT_IN);
+        if slot == OUT {
+            return;
+        }
+        let (level, i) = (usize::from(slot) / SLOTS, usize::from(slot) % SLOTS);
+        if prev == NONE {
+            self.heads[level][i] = next;
+            if next == NONE {
+                self.filled[level] &= !(1 << i);
+            }
+        } else {
+            self.link(prev).next = next;
+        }
+        if next != NONE {
+            self.link(next).prev = prev;
+        }
+        if self.earliest.is_none_or(|earliest| at <= earliest) {
+            self.earliest = None;
+        }
+        self.len -= 1;
+    }
+
+    /// Hangs `id`, which is not in the wheel, where it belongs.
+    fn hang(&mut self, id: u32, at: Instant) {
+        let tick = (at.0 >> TICK_BITS).max(self.tick);
+        let apart = (tick ^ self.tick) | 1;
+        let level = apart.ilog2() / DIGIT_BITS;
+        let shift = level * DIGIT_BITS;
+        let i = (tick >> shift) as usize % SLOTS;
+        let level = level as usize;
+        let next = core::mem::replace(&mut self.heads[level][i], id);
+        self.filled[level] |= 1 << i;
+        if next != NONE {
+            self.link(next).prev = id;
+        }
+        *self.link(id) = Link { at, next, prev: NONE, slot: (level * SLOTS + i) as u16 };
+        // time must not pass the beginning of a slot without opening it
+        let look = if level == 0 { at } else { Instant(tick >> shift << shift << TICK_BITS) };
+        if self.len == 0 || self.earliest.is_some_and(|earliest| look < earliest) {
+            self.earliest = Some(look);
+        }
+        self.len += 1;
+    }
+
+    /// When to look again: the earliest deadline, or a moment before it when that lies far ahead.
+    pub(crate) fn next(&mut self) -> Option<Instant> {
+        if self.len == 0 {
+            return None;
+        }
+        if self.earliest.is_none() {
+            self.earliest = self.first().map(|(level, i, begin)| {
+                if level > 0 { Instant(begin << TICK_BITS) } else { self.least(self.heads[0][i]) }
+            });
+        }
+        self.earliest
+    }
+
+    /// The least deadline of a list.
+    fn least(&self, mut at: u32) -> Instant {
+        let mut least = Instant::NEVER;
+        while at != NONE {
+            let link = &self.links[at as usize / CHUNK][at as usize % CHUNK];
+            least = least.min(link.at);
+            at = link.next;
+        }
+        least
+    }
+
+    /// The earliest slot that is not empty: its level, its place, its first tick.
+    fn first(&self) -> Option<(usize, usize, u64)> {
+        let level = self.filled.iter().position(|f| *f != 0)?;
+        // slots below the present digit are empty: time has passed them
+        let i = self.filled[level].trailing_zeros();
+        let shift = level as u32 * DIGIT_BITS;
+        let above = self.tick >> (shift + DIGIT_BITS) << (shift + DIGIT_BITS);
+        Some((level, i as usize, above | u64::from(i) << shift))
+    }
+
+    /// Moves on to `now` and appends everything that is due to `due`, by deadline and number.
+    pub(crate) fn advance(&mut self, now: Instant, due: &mut Vec<(Instant, u32)>) {
+        let present = now.0 >> TICK_BITS;
+        if self.next().is_some_and(|at| at <= now) {
+            let from = due.len();
+            while let Some((level, i, begin)) = self.first()
+                && begin <= present
+            {
+                self.tick = self.tick.max(begin);
+                self.open(level, i, now, due);
+                if level == 0 && begin == present {
+                    break;
+                }
+            }
+            due[from..].sort_unstable();
+            self.earliest = None;
+        }
+        self.tick = self.tick.max(present);
+    }
+
+    /// Empties a slot whose time has come: what is due goes to `due`, the rest down to where it belongs.
+    fn open(&mut self, level: usize, i: usize, now: Instant, due: &mut Vec<(Instant, u32)>) {
+        let mut id = self.heads[level][i];
+        while id != NONE {
+            let Link { at, next, .. } = *self.link(id);
+            self.unset(id);
+            if at <= now {
+                due.push((at, id));
+            } else {
+                // at the head of a list, of this one at most: the walk does not meet it again
+                self.hang(id, at);
+            }
+            id = next;
+        }
+    }
+
+    /// Deadlines in it.
+    #[cfg(test)]
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes it takes.
+    pub(crate) fn footprint(&self) -> usize {
+        self.links.iter().map(|c| c.capacity() * size_of::<Link>()).sum::<usize>() + size_of::<Self>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Set(u32, u64),
+        Unset(u32),
+        Advance(u64),
+        ToNext,
+    }
+
+    #[test]
+    fn time_opens_every_slot_that_it_enters() {
+        // 64^4 ticks: where the digit of level 4 changes
+        let (mut wheel, edge) = (Wheel::default(), 1 << (24 + TICK_BITS));
+        let mut due = Vec::new();
+        wheel.advance(Instant(edge - 1), &mut due);
+        wheel.set(0, Instant(edge + 1_000_000_000_000));
+        wheel.advance(Instant(edge), &mut due);
+        assert!(due.is_empty() && wheel.next().unwrap() > Instant(edge), "{:?}", wheel.next());
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        // from nanoseconds to a day: every level that time can reach in a test is used
+        let ahead = || (0u64..50, 0u32..47).prop_map(|(n, scale)| n << scale);
+        prop_oneof![
+            4 => (0u32..30, ahead()).prop_map(|(id, at)| Op::Set(id, at)),
+            1 => (0u32..30).prop_map(Op::Unset),
+            1 => ahead().prop_map(Op::Advance),
+            2 => Just(Op::ToNext),
+        ]
+    }
+
+    proptest! {
+        /// Against a list: what comes out, when, and in which order.
+        #[test]
+        fn agrees_with_a_sorted_list(ops in proptest::collection::vec(op(), 1..200)) {
+            let mut wheel = Wheel::default();
+            let mut oracle: BTreeMap<u32, u64> = BTreeMap::new();
+            let mut now = 0;
+            for op in ops {
+                match op {
+                    Op::Set(id, ahead) => {
+                        wheel.set(id, Instant(now + ahead));
+                        let at = oracle.entry(id).or_insert(u64::MAX);
+                        *at = (now + ahead).min(*at);
+                    }
+                    Op::Unset(id) => {
+                        wheel.unset(id);
+                        oracle.remove(&id);
+                    }
+                    Op::Advance(by) => now += by,
+                    Op::ToNext => now = now.max(wheel.next().map_or(0, |at| at.0)),
+                }
+                let mut due = Vec::new();
+                wheel.advance(Instant(now), &mut due);
+                let mut expected: Vec<(Instant, u32)> =
+                    oracle.iter().filter(|(_, at)| **at <= now).map(|(id, at)| (Instant(*at), *id)).collect();
+                expected.sort_unstable();
+                prop_assert_eq!(due, expected);
+                oracle.retain(|_, at| *at > now);
+                prop_assert_eq!(wheel.len(), oracle.len());
+                let least = oracle.values().min().copied();
+                prop_assert_eq!(wheel.next().is_some(), least.is_some());
+                prop_assert!(wheel.next().is_none_or(|at| at.0 > now && Some(at.0) <= least), "{:?} {:?}", wheel.next(), least);
+            }
+        }
+    }
+
+    #[test]
+    fn one_deadline_far_ahead_costs_few_looks() {
+        let mut wheel = Wheel::default();
+        let at = Instant(2 * 3600 * 1_000_000_000 + 12_345);
+        wheel.set(5, at);
+        let (mut looks, mut due) = (0, Vec::new());
+        while due.is_empty() {
+            let next = wheel.next().unwrap();
+            wheel.advance(next, &mut due);
+            looks += 1;
+        }
+        assert_eq!((due, wheel.next()), (vec![(at, 5)], None));
+        assert!(looks <= LEVELS, "{looks} looks");
+    }
+
+    #[test]
+    fn putting_off_moves_nothing() {
+        let mut wheel = Wheel::default();
+        wheel.set(1, Instant(1000));
+        wheel.set(1, Instant(5000));
+        let mut due = Vec::new();
+        wheel.advance(Instant(999), &mut due);
+        assert!(due.is_empty());
+        wheel.advance(Instant(1000), &mut due);
+        assert_eq!(due, [(Instant(1000), 1)], "early: its owner sets it again");
+    }
+}
