@@ -20,6 +20,6 @@ pub mod tun;
 pub mod wait;
 
 pub use clock::Clock;
-pub use packet::VethPort;
+pub use packet::{FramePort, VethPort};
 pub use port::{PacketPort, PortDrops, PortError, Received};
 pub use tun::TunPort;

@@ -45,7 +45,7 @@ pub use ipv4::{Ipv4, Ipv4Header};
 pub use ipv6::{Chain, Ipv6, Ipv6Header};
 pub use layout::{Ends, Fragment, Layout, Network};
 pub use options::{OptionKind, Options, RawOption};
-pub use segment::{Segment, emit, parse};
+pub use segment::{Segment, ecn, emit, parse, read_tcp};
 pub use tcp::{Tcp, TcpFixed};
 pub use udp::{Udp, UdpHeader};
 

@@ -43,6 +43,25 @@ pub struct Segment<'a> {
 /// When [`Layout::of`] fails, or the options cannot be told apart.
 pub fn parse(bytes: &[u8]) -> Result<Segment<'_>, WireError> {
     let layout = Layout::of(bytes)?;
+    let (sport, dport, tcp) = read_tcp(bytes, &layout)?;
+    let network = &layout.network;
+    Ok(Segment {
+        ends: network.ends,
+        sport,
+        dport,
+        hops: network.hops,
+        dscp: Dscp::new(network.traffic_class >> 2).unwrap_or_default(),
+        ecn: ecn(network.traffic_class),
+        tcp,
+        payload: bytes.get(layout.payload).unwrap_or_default(),
+    })
+}
+
+/// Source port, destination port and TCP header of a packet whose layout is known, as [`parse`] reads them.
+///
+/// # Errors
+/// When the options cannot be told apart, or the layout is that of another packet.
+pub fn read_tcp(bytes: &[u8], layout: &Layout) -> Result<(u16, u16, TcpHeader), WireError> {
     let network = &layout.network;
     let segment = bytes.get(network.transport..network.end).unwrap_or_default();
     let tcp = Tcp::new(segment).map_err(|e| e.below(network.transport))?;
@@ -57,19 +76,11 @@ pub fn parse(bytes: &[u8]) -> Result<Segment<'_>, WireError> {
     for option in Options::new(tcp.options) {
         read_option(&mut value, &option.map_err(|e| e.below(layout.options.start))?);
     }
-    Ok(Segment {
-        ends: network.ends,
-        sport: header.sport.get(),
-        dport: header.dport.get(),
-        hops: network.hops,
-        dscp: Dscp::new(network.traffic_class >> 2).unwrap_or_default(),
-        ecn: ecn(network.traffic_class),
-        tcp: value,
-        payload: tcp.payload,
-    })
+    Ok((header.sport.get(), header.dport.get(), value))
 }
 
-fn ecn(traffic_class: u8) -> Ecn {
+/// The ECN field in the lower two bits of a traffic class.
+pub const fn ecn(traffic_class: u8) -> Ecn {
     match traffic_class & 3 {
         0 => Ecn::NotEct,
         1 => Ecn::Ect1,

@@ -6,6 +6,7 @@
 mod check;
 mod engine;
 mod error;
+mod live;
 mod plan;
 mod privileges;
 mod run;
@@ -19,6 +20,7 @@ mod undo;
 pub use check::{Check, Finding, Standing, check};
 pub use engine::{Bare, Engine, Inline, Orders, Start};
 pub use error::Error;
+pub use live::Live;
 pub use plan::{Plan, Step};
 pub use run::{Event, Level, Running, run};
 pub use session::{RUN_FOLDER, Session, Sessions};

@@ -47,9 +47,11 @@ pub(super) struct Frame {
     pub len: usize,
     /// `CLOCK_REALTIME` in nanoseconds when the kernel got it.
     pub stamp: Option<u64>,
+    /// A VLAN tag that the kernel took out of the frame, where PACKET_AUXDATA was asked for.
+    pub tag: Option<[u8; 4]>,
 }
 
-/// Room for one timestamp, and for one option more that the kernel might add.
+/// Room for one timestamp, one PACKET_AUXDATA, and for one option more that the kernel might add.
 #[repr(C, align(8))]
 struct Control([u8; 128]);
 
@@ -67,27 +69,59 @@ pub(super) fn receive(fd: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>]) -> Resul
     // SAFETY: `IoSliceMut` is `iovec` by its contract; buffers, control data and `message` outlive the call, each with its size.
     let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, flags) };
     let Ok(len) = usize::try_from(len) else { return Err(Error::last_os_error()) };
-    Ok(Frame { len, stamp: stamp(&message) })
+    let (stamp, tag) = control_data(&message);
+    Ok(Frame { len, stamp, tag })
 }
 
-/// The timestamp among the control data of a message that was received.
-fn stamp(message: &libc::msghdr) -> Option<u64> {
+/// Frames of other hosts too, from now on (packet(7), PACKET_ADD_MEMBERSHIP); it ends with the socket.
+pub(super) fn listen_to_all(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
+    // SAFETY: integers and bytes; all zeros is a value.
+    let mut membership: libc::packet_mreq = unsafe { zeroed() };
+    membership.mr_ifindex = interface as c_int;
+    membership.mr_type = libc::PACKET_MR_PROMISC as _;
+    let len = size_of::<libc::packet_mreq>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP);
+    // SAFETY: `membership` lives during the call and `len` is its size.
+    let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const membership).cast(), len) };
+    if done == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+}
+
+/// Timestamp and VLAN tag among the control data of a message that was received.
+fn control_data(message: &libc::msghdr) -> (Option<u64>, Option<[u8; 4]>) {
+    let (mut stamp, mut tag) = (None, None);
     // SAFETY: `message` was filled in by the kernel; its control buffer is aligned, initialised and still alive.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !at.is_null() {
         // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give headers that lie wholly within the control buffer, or null.
         let header = unsafe { *at };
-        let room = header.cmsg_len as usize;
-        if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)
-            && room >= size_of::<libc::cmsghdr>() + size_of::<libc::timespec>()
-        {
-            // SAFETY: the header says that a whole timespec follows; it may lie unaligned.
-            let time = unsafe { libc::CMSG_DATA(at).cast::<libc::timespec>().read_unaligned() };
-            let seconds = u64::try_from(time.tv_sec).ok()?;
-            return seconds.checked_mul(1_000_000_000)?.checked_add(time.tv_nsec as u64);
+        let room = (header.cmsg_len as usize).saturating_sub(size_of::<libc::cmsghdr>());
+        match (header.cmsg_level, header.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if room >= size_of::<libc::timespec>() => {
+                // SAFETY: the header says that a whole timespec follows; it may lie unaligned.
+                stamp = nanoseconds(unsafe { libc::CMSG_DATA(at).cast::<libc::timespec>().read_unaligned() });
+            }
+            (libc::SOL_PACKET, libc::PACKET_AUXDATA) if room >= size_of::<libc::tpacket_auxdata>() => {
+                // SAFETY: the header says that a whole tpacket_auxdata follows; it may lie unaligned.
+                tag = vlan(&unsafe { libc::CMSG_DATA(at).cast::<libc::tpacket_auxdata>().read_unaligned() });
+            }
+            _ => {}
         }
         // SAFETY: `at` is a header within the control buffer of `message`.
         at = unsafe { libc::CMSG_NXTHDR(message, at) };
     }
-    None
+    (stamp, tag)
+}
+
+fn nanoseconds(time: libc::timespec) -> Option<u64> {
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(time.tv_nsec as u64)
+}
+
+/// The tag as it stood in the frame.
+fn vlan(data: &libc::tpacket_auxdata) -> Option<[u8; 4]> {
+    const VALID: u32 = 1 << 4; // TP_STATUS_VLAN_VALID
+    const HAS_TYPE: u32 = 1 << 6; // TP_STATUS_VLAN_TPID_VALID
+    let kind = if data.tp_status & HAS_TYPE != 0 { data.tp_vlan_tpid } else { 0x8100 };
+    let ([a, b], [c, d]) = (kind.to_be_bytes(), data.tp_vlan_tci.to_be_bytes());
+    (data.tp_status & VALID != 0).then_some([a, b, c, d])
 }

@@ -1,0 +1,106 @@
+//! A port for a bump in the wire: whole frames, whoever they are for, with their own Ethernet header and VLAN tags.
+//!
+//! The unit of this port begins at the Ethernet header, not at the IP header as [`PacketPort`] has it otherwise, and the offsets in the virtio header count from
+//! there. Frames that are not IP are the caller's too. The kernel takes a VLAN tag out of a frame before a packet socket sees it and tells it beside
+//! (PACKET_AUXDATA, packet(7)): here it stands in its place again.
+
+use super::{ETHERNET, PARTS, SKIP, VethPort, sys};
+use crate::port::{PacketPort, PortDrops, PortError, Received};
+use bentpipe_wire::offload::VnetHeader;
+use rustix::io::Errno;
+use rustix::net::netdevice;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd};
+use zerocopy::IntoBytes;
+
+/// Where a tag stands, and its length.
+const TAG_AT: usize = 12;
+const TAG: usize = 4;
+
+/// A packet socket on one interface that takes and gives whole frames.
+#[derive(Debug)]
+pub struct FramePort {
+    inner: VethPort,
+}
+
+impl FramePort {
+    /// Opens a port on interface `name` of the calling thread's network namespace, and listens to frames for other hosts too.
+    ///
+    /// # Errors
+    /// As [`VethPort::open`].
+    pub fn open(name: &str) -> Result<Self, PortError> {
+        let inner = VethPort::open(name, [0; 6])?;
+        let failed = |what| move |source| PortError::Kernel { what, source };
+        let fd = inner.socket.as_fd();
+        sys::set(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)
+            .map_err(failed("asking for PACKET_AUXDATA"))?;
+        let interface = netdevice::name_to_index(&inner.socket, name)
+            .map_err(|_| PortError::NoInterface { name: name.to_owned() })?;
+        sys::listen_to_all(fd, interface).map_err(failed("asking for the frames of other hosts"))?;
+        // what came before it was asked for lacks its tag
+        let mut byte = [0];
+        while sys::receive(fd, &mut [IoSliceMut::new(&mut byte)]).is_ok() {}
+        Ok(Self { inner })
+    }
+}
+
+impl PacketPort for FramePort {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.inner.fd()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let port = &mut self.inner;
+        for _ in 0..SKIP {
+            let mut vnet = VnetHeader::default();
+            let mut parts = [IoSliceMut::new(vnet.as_mut_bytes()), IoSliceMut::new(&mut *buffer)];
+            let frame = match sys::receive(port.socket.as_fd(), &mut parts) {
+                Ok(frame) => frame,
+                Err(e) => match Errno::from_io_error(&e) {
+                    Some(Errno::AGAIN) => {
+                        port.stamps.empty();
+                        return Ok(None);
+                    }
+                    Some(Errno::INTR) => continue,
+                    // said once when the interface goes down; more comes when it is up again
+                    Some(Errno::NETDOWN) => {
+                        port.still_there()?;
+                        continue;
+                    }
+                    _ => return Err(e),
+                },
+            };
+            let at = port.stamps.convert(frame.stamp);
+            let len = frame.len.saturating_sub(size_of::<VnetHeader>());
+            if len < ETHERNET || len + TAG > buffer.len() {
+                port.drops.receive += 1;
+                continue;
+            }
+            let Some(tag) = frame.tag else { return Ok(Some(Received { vnet, len, at })) };
+            buffer.copy_within(TAG_AT..len, TAG_AT + TAG);
+            buffer[TAG_AT..TAG_AT + TAG].copy_from_slice(&tag);
+            return Ok(Some(Received { vnet: vnet.behind(TAG as u16), len: len + TAG, at }));
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
+        if parts.iter().all(|part| part.is_empty()) {
+            return Ok(true);
+        }
+        if parts.len() > PARTS {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a frame of at most six parts is needed",
+            ));
+        }
+        let mut frame = [IoSlice::new(&[]); 1 + PARTS];
+        frame[0] = IoSlice::new(vnet.as_bytes());
+        frame[1..=parts.len()].copy_from_slice(parts);
+        self.inner.offer(&frame[..=parts.len()])
+    }
+
+    fn drops(&mut self) -> io::Result<PortDrops> {
+        self.inner.drops()
+    }
+}
