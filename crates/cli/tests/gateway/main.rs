@@ -366,7 +366,7 @@ fn connections_are_listed_and_recorded_by_their_real_addresses_and_rules_see_the
     let Some(lab) = Lab::new("flows", true) else { return };
     let records = lab.folder.join("flows.jsonl");
     let more = format!(
-        "[[rules]]\naction = \"pass\"\nfrom = \"fd77:1::/64\"\nopened_from = \"lan\"\n[policy]\nsubscriber_prefix = {{ v4 = 24, v6 = 48 }}\n[status]\nrecords = \"{}\"\n",
+        "[[rules]]\naction = \"pass\"\nfrom = \"fd77:1::/64\"\nopened_from = \"lan\"\n[policy]\nsubscriber_prefix = {{ v4 = 24, v6 = 48 }}\n[limits]\nclosing = \"1 s\"\n[status]\nrecords = \"{}\"\n",
         records.display()
     );
     let _gateway = lab.start(&lab.file(&more));
@@ -440,7 +440,8 @@ fn inline_it_is_the_wire_between_two_interfaces() {
     assert!(out(&checked).contains("every frame between eth1 and eth0"));
     let gateway = lab.start(&file);
     for address in ["10.77.1.3", "fd77:1::3"] {
-        assert!(reach(address), "{address}");
+        // who was not there a moment ago is asked for again after some seconds only
+        wait_until("reaching the other end", || reach(address));
         let mut stream = lab.connect_to(address);
         echo(&mut stream, 1_000_000);
     }
