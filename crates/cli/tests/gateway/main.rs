@@ -223,6 +223,26 @@ fn when_it_is_killed_the_kernel_forwards_by_itself() {
 }
 
 #[test]
+fn a_planned_end_loses_no_byte_of_what_is_under_way() {
+    let Some(lab) = Lab::new("planned", true) else { return };
+    let gateway = lab.start(&lab.file(""));
+    let busy = [false, true].map(|v6| {
+        let mut stream = lab.connect(v6);
+        let send = move || {
+            echo(&mut stream, 20_000_000);
+            stream
+        };
+        std::thread::Builder::new().spawn(send).expect("a thread")
+    });
+    let (status, log) = gateway.end(Signal::TERM);
+    assert_eq!(status, Some(0), "{log}");
+    for sending in busy {
+        let mut stream = sending.join().expect("every byte came back");
+        echo(&mut stream, 1_000_000);
+    }
+}
+
+#[test]
 fn the_next_run_takes_back_what_a_killed_one_left() {
     let Some(lab) = Lab::new("again", true) else { return };
     let before = lab.traces();
