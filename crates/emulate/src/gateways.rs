@@ -37,7 +37,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Error> {
         let why = match node.kind {
             NodeKind::Host if links == 1 => continue,
             NodeKind::Host => format!("the host `{}` has {links} links", node.name),
-            _ => format!("`{}` is not a host", node.name),
+            NodeKind::Router => format!("`{}` is not a host", node.name),
         };
         return Err(Error::Gateway { name: gateway.name.clone(), why });
     }

@@ -12,9 +12,9 @@ pub enum State {
     Opening,
     /// Data may flow.
     Established,
-    /// Both sides have ended their stream, or one has reset it.
+    /// Both sides have ended their stream.
     Closing,
-    /// Both ends are acknowledged: nothing will come any more but late copies.
+    /// Both ends are acknowledged, or one side has reset it: nothing will come any more but late copies.
     Closed,
 }
 
@@ -59,7 +59,7 @@ impl End {
 }
 
 /// One connection. Pairs are for LAN and satellite, in this order: where a host is, or where packets came from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowReport {
     /// Addresses of the two hosts.
     pub addrs: [Addr; 2],

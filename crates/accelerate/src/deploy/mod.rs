@@ -1,11 +1,12 @@
 //! A gateway on this machine: what is set up, how it is taken back, and what is missing before anything is changed.
 //!
-//! The way of a gateway: [`check`] (findings, and a rehearsal in a network namespace of its own) -> [`run`]: lock, session file, [`plan`] carried out, capabilities given up,
-//! the data path behind [`Engine`], until a signal -> everything taken back. [`undo`] takes back what a killed one has left.
+//! The way of a gateway: [`check()`] (findings, and a rehearsal in a network namespace of its own) -> [`run()`]: lock, session file, [`Plan`] carried out, capabilities given up,
+//! the data path behind [`Engine`], until a signal -> everything taken back. [`undo()`] takes back what a killed one has left.
 
 mod check;
 mod engine;
 mod error;
+mod live;
 mod plan;
 mod privileges;
 mod run;
@@ -19,6 +20,7 @@ mod undo;
 pub use check::{Check, Finding, Standing, check};
 pub use engine::{Bare, Engine, Inline, Orders, Start};
 pub use error::Error;
+pub use live::Live;
 pub use plan::{Plan, Step};
 pub use run::{Event, Level, Running, run};
 pub use session::{RUN_FOLDER, Session, Sessions};

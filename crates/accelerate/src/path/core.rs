@@ -9,11 +9,12 @@ use super::counters::Counters;
 use super::emit::{Emitted, emit, joint};
 use super::frame::Unit;
 use super::parse::{HEADER_SPACE, Parsed, parse};
-use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, NodeId, Packet, Port, Size, World};
+use bentpipe_base::{Addr, Cx, Duration, Flags, Input, Instant, Node, NodeId, Packet, Port, Size, World};
 use bentpipe_gateway::{Gateway, LAN, SATELLITE};
 use bentpipe_os::port::Received;
 use bentpipe_os::wait::Ready;
 use bentpipe_os::{Clock, PacketPort};
+use bentpipe_wire::Ends;
 use bentpipe_wire::offload::{Super, VnetHeader};
 use std::io::{self, IoSlice};
 
@@ -31,6 +32,9 @@ pub trait Middle: Node {
 
     /// Ends all acting on flows: what it holds leaves in order, nothing new is held, every packet passes.
     fn release(&mut self, cx: &mut Cx<'_>);
+
+    /// The real addresses of a packet that opens a connection, just before it comes; `side` is that of its port.
+    fn opens(&mut self, _side: usize, _ends: &Ends) {}
 }
 
 impl Middle for Gateway {
@@ -134,7 +138,7 @@ impl<N: Middle> Core<N> {
         self.counters.received_bytes[side] += received.len as u64;
         let bytes = self.buffers.read(received.len);
         let tcp = match parse(bytes, &received.vnet, self.unit) {
-            Ok(parsed) => self.numbered(parsed),
+            Ok(parsed) => self.numbered(side, parsed),
             Err(why) => {
                 self.counters.note(why);
                 None
@@ -158,7 +162,11 @@ impl<N: Middle> Core<N> {
     }
 
     /// The packet with the numbers of its addresses, if there are any left.
-    fn numbered(&mut self, mut parsed: Parsed) -> Option<Parsed> {
+    fn numbered(&mut self, side: usize, mut parsed: Parsed) -> Option<Parsed> {
+        let flags = parsed.packet.tcp.flags;
+        if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
+            self.node.opens(side, &parsed.ends);
+        }
         let node = &self.node;
         let numbers = self.addresses.find(&parsed.ends, |each| node.addresses(each));
         if numbers.is_none() {

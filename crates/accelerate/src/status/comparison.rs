@@ -8,7 +8,7 @@
 //! ```
 //! exp(d) is how many times as fast the accelerated ones are, as a ratio of geometric means, and the interval's ends are its bounds.
 //! Only connections that moved at least [`LEAST_BYTES`] count: what is shorter is over before any gateway can help.
-//! Old connections are forgotten: when a group has [`MOST`], all weights in both are halved, so that a change shows.
+//! Old connections are forgotten: when a group has 10 000, all weights in both are halved, so that a change shows.
 //! Quantiles of t are by the expansion around the normal one (Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5), within 0.2 % from 3 degrees of
 //! freedom on; groups of 10 have at least 9.
 

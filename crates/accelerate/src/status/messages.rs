@@ -151,12 +151,12 @@ pub struct FlowFigures {
     pub shown_bytes: u64,
     /// Bytes held for it.
     pub held_bytes: u64,
-    /// Packets found lost on the hop.
+    /// Rate of a reader that is slower than the hop, bit/s.
+    pub reader_bps: Option<f64>,
+    /// Losses found in the hop.
     pub lost: u64,
-    /// Packets sent again.
-    pub repaired: u64,
-    /// Further copies.
-    pub copied: u64,
-    /// Acknowledgments that the sender did not get to see.
-    pub withheld: u64,
+    /// Timeouts of the gateway's own.
+    pub timeouts: u64,
+    /// Segments of the sender that were swallowed.
+    pub swallowed: u64,
 }

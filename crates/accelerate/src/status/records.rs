@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The columns of a CSV file.
-const HEADING: &str = "ended_unix_s,lan,satellite,opened_from,subscriber,why_passing,end,age_s,bytes_from_lan,bytes_from_satellite,acked_bytes,goodput_bps,rtt_ms,lost,repaired,copied,withheld";
+const HEADING: &str = "ended_unix_s,lan,satellite,opened_from,subscriber,why_passing,end,age_s,bytes_from_lan,bytes_from_satellite,acked_bytes,goodput_bps,rtt_ms,lost,timeouts,swallowed";
 
 /// A file of flow records.
 #[derive(Debug)]
@@ -94,9 +94,8 @@ fn csv(flow: &FlowFigures, now: u64) -> String {
         number(flow.goodput_bps),
         flow.rtt_ms.map_or(String::new(), |ms| format!("{ms:.3}")),
         flow.lost.to_string(),
-        flow.repaired.to_string(),
-        flow.copied.to_string(),
-        flow.withheld.to_string(),
+        flow.timeouts.to_string(),
+        flow.swallowed.to_string(),
     ]
     .join(",")
 }
@@ -154,9 +153,9 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines.len(), lines[0]), (3, HEADING));
-        let wanted = "1700000000,10.0.0.1:40000,[2001:db8::1]:443,,,,\"a \"\"strange\"\", end\",1.500,1000,2000,0,9000000,,0,0,0,0";
+        let wanted = "1700000000,10.0.0.1:40000,[2001:db8::1]:443,,,,\"a \"\"strange\"\", end\",1.500,1000,2000,0,9000000,,0,0,0";
         assert_eq!(lines[1], wanted);
-        assert_eq!(HEADING.split(',').count(), 17);
+        assert_eq!(HEADING.split(',').count(), 16);
     }
 
     #[test]

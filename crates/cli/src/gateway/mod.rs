@@ -5,7 +5,7 @@ mod show;
 mod top;
 
 use crate::{BAD_INPUT, Failure, input, print};
-use bentpipe_accelerate::deploy::{self, Bare, Event, Level, RUN_FOLDER, Running, Sessions};
+use bentpipe_accelerate::deploy::{self, Event, Level, Live, RUN_FOLDER, Running, Sessions};
 use bentpipe_accelerate::status::client::Client;
 use bentpipe_accelerate::status::{Reply, Request};
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
@@ -81,7 +81,7 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
     let name = gateway.name.as_deref();
     let text = match &gateway.action {
         Action::Check { file } => {
-            let check = deploy::check(&read(file).map_err(Failure::Input)?, &sessions, false);
+            let check = deploy::check(&read(file).map_err(Failure::Input)?, &sessions, true);
             print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
@@ -114,8 +114,8 @@ fn carry(path: &Path, sessions: Sessions) -> Result<u8, Failure> {
         path: &path.display().to_string(),
         read: &|| read(path),
         sessions,
-        start: Bare::start,
-        inline: None,
+        start: Live::start,
+        inline: Some(Live::inline),
         log: &mut log,
     };
     deploy::run(running, file).map(|()| 0).map_err(|e| refused(&e))

@@ -112,22 +112,19 @@ fn listed(counts: &[(String, u64)]) -> String {
 }
 
 pub(super) fn heading() -> String {
-    cells(["LAN", "satellite", "treatment", "RTT", "goodput", "window", "shown", "repaired"])
+    cells(["LAN", "satellite", "treatment", "RTT", "goodput", "window", "shown", "lost"])
 }
 
 pub(super) fn row(flow: &FlowFigures) -> String {
     let treatment = flow.why_passing.as_ref().map_or("accelerated".to_owned(), |why| why.replace('_', " "));
     let rtt = flow.rtt_ms.map_or("-".to_owned(), |ms| format!("{ms:.0} ms"));
     let goodput = flow.goodput_bps.map_or("-".to_owned(), |bps| rate(bps as f64));
-    let [window, shown, repaired] =
-        [flow.window_bytes, flow.shown_bytes, flow.repaired].map(|n| n.to_string());
-    cells([&flow.lan, &flow.satellite, &treatment, &rtt, &goodput, &window, &shown, &repaired])
+    let [window, shown, lost] = [flow.window_bytes, flow.shown_bytes, flow.lost].map(|n| n.to_string());
+    cells([&flow.lan, &flow.satellite, &treatment, &rtt, &goodput, &window, &shown, &lost])
 }
 
-fn cells([lan, satellite, treatment, rtt, goodput, window, shown, repaired]: [&str; 8]) -> String {
-    format!(
-        "{lan:24} {satellite:24} {treatment:14} {rtt:>8} {goodput:>12} {window:>9} {shown:>9} {repaired:>9}"
-    )
+fn cells([lan, satellite, treatment, rtt, goodput, window, shown, lost]: [&str; 8]) -> String {
+    format!("{lan:24} {satellite:24} {treatment:14} {rtt:>8} {goodput:>12} {window:>9} {shown:>9} {lost:>6}")
 }
 
 #[cfg(test)]
@@ -170,7 +167,7 @@ pub(super) mod tests {
             goodput_bps: Some(23_000_000),
             window_bytes: 65_535,
             shown_bytes: 3_100_000,
-            repaired: 9,
+            lost: 9,
             ..FlowFigures::default()
         };
         let passing = FlowFigures { why_passing: Some("mid_stream".to_owned()), ..flow.clone() };

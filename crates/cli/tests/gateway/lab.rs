@@ -12,9 +12,9 @@ use std::thread::{self, Builder};
 use std::time::Duration;
 
 /// Places of the namespaces.
-const HOST: usize = 0;
+pub(crate) const HOST: usize = 0;
 pub(crate) const ROUTER: usize = 1;
-const FAR: usize = 2;
+pub(crate) const FAR: usize = 2;
 
 /// Longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -154,7 +154,12 @@ impl Lab {
 
     /// A connection from the host to the far host over which bytes come back as they are sent.
     pub(crate) fn connect(&self, v6: bool) -> TcpStream {
-        let address: IpAddr = if v6 { "fd77:2::2" } else { "10.77.2.2" }.parse().expect("an address");
+        self.connect_to(if v6 { "fd77:2::2" } else { "10.77.2.2" })
+    }
+
+    /// The same with an address of the far host.
+    pub(crate) fn connect_to(&self, address: &str) -> TcpStream {
+        let address: IpAddr = address.parse().expect("an address");
         let listener = self.at(FAR, || TcpListener::bind(SocketAddr::new(address, 0))).expect("a listener");
         let to = listener.local_addr().expect("an address");
         let answer = move || {

@@ -5,7 +5,7 @@
 mod lab;
 
 use bentpipe_os::nft;
-use lab::{Lab, ROUTER, echo, err, ip, out, text, wait_until};
+use lab::{FAR, HOST, Lab, ROUTER, echo, err, ip, out, text, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -156,7 +156,7 @@ fn packets_take_the_way_through_the_gateway_and_everything_is_taken_back() {
         let bytes = status["figures"]["bytes"][from].as_u64().expect("a number");
         assert!(bytes > 6_000_000, "{status}");
     }
-    assert!(status["figures"]["port_drops"].as_array().is_some_and(|d| d.len() == 4));
+    assert!(status["figures"]["port_drops"].as_array().is_some_and(|d| d.len() >= 4));
     assert!(out(&lab.gateway(&["top", "--once"])).starts_with("bentpipe gateway gateway  routed  "));
     assert!(out(&lab.gateway(&["flows"])).starts_with("LAN "));
     let twice = lab.gateway(&["run", &lab.file("")]);
@@ -220,6 +220,26 @@ fn when_it_is_killed_the_kernel_forwards_by_itself() {
     assert!(undone.contains("IPv6 routing rule for mark 0x6271 removed\n"), "{undone}");
     assert_eq!(lab.traces(), before);
     assert!(lab.ping(false));
+}
+
+#[test]
+fn a_planned_end_loses_no_byte_of_what_is_under_way() {
+    let Some(lab) = Lab::new("planned", true) else { return };
+    let gateway = lab.start(&lab.file(""));
+    let busy = [false, true].map(|v6| {
+        let mut stream = lab.connect(v6);
+        let send = move || {
+            echo(&mut stream, 20_000_000);
+            stream
+        };
+        std::thread::Builder::new().spawn(send).expect("a thread")
+    });
+    let (status, log) = gateway.end(Signal::TERM);
+    assert_eq!(status, Some(0), "{log}");
+    for sending in busy {
+        let mut stream = sending.join().expect("every byte came back");
+        echo(&mut stream, 1_000_000);
+    }
 }
 
 #[test]
@@ -358,5 +378,95 @@ fn two_gateways_of_different_names_stand_side_by_side() {
     assert!(lab.ping(false));
     assert_eq!(second.end(Signal::INT).0, Some(0));
     assert_eq!(first.end(Signal::TERM).0, Some(0));
+    assert_eq!(lab.traces(), before);
+}
+
+#[test]
+fn connections_are_listed_and_recorded_by_their_real_addresses_and_rules_see_them() {
+    let Some(lab) = Lab::new("flows", true) else { return };
+    let records = lab.folder.join("flows.jsonl");
+    let more = format!(
+        "[[rules]]\naction = \"pass\"\nfrom = \"fd77:1::/64\"\nopened_from = \"lan\"\n[policy]\nsubscriber_prefix = {{ v4 = 24, v6 = 48 }}\n[limits]\nclosing = \"1 s\"\n[status]\nrecords = \"{}\"\n",
+        records.display()
+    );
+    let _gateway = lab.start(&lab.file(&more));
+    let mut streams = [lab.connect(false), lab.connect(true)];
+    for stream in &mut streams {
+        echo(stream, 200_000);
+    }
+    let page: Value = serde_json::from_str(&out(&lab.gateway(&["flows", "--json"]))).expect("JSON");
+    assert_eq!(page["all"], 2, "{page}");
+    for (host, subscriber, why) in
+        [("10.77.1.2:", "10.77.1.0/24", Value::Null), ("[fd77:1::2]:", "fd77:1::/48", "policy".into())]
+    {
+        let flows = page["flows"].as_array().expect("a list");
+        let flow = flows.iter().find(|f| f["lan"].as_str().is_some_and(|lan| lan.starts_with(host)));
+        let flow = flow.unwrap_or_else(|| panic!("no {host} in {page}"));
+        assert_eq!((flow["subscriber"].as_str(), &flow["why_passing"]), (Some(subscriber), &why), "{page}");
+        assert_eq!(
+            (flow["opened_from"].as_str(), flow["state"].as_str()),
+            (Some("lan"), Some("established"))
+        );
+        assert!(flow["bytes"][0].as_u64() >= Some(200_000) && flow["bytes"][1].as_u64() >= Some(200_000));
+    }
+    // from now on IPv4 passes; who is there stays as they are
+    lab.file(&more.replace("\"fd77:1::/64\"", "\"10.77.1.2\""));
+    assert!(out(&lab.gateway(&["reload"])).ends_with("is in force\n"));
+    let mut late = lab.connect(false);
+    echo(&mut late, 100_000);
+    for stream in &mut streams {
+        echo(stream, 100_000);
+    }
+    let passing = figures(&lab)["figures"]["passing"].as_u64();
+    assert_eq!(passing, Some(2));
+    drop(streams);
+    drop(late);
+    wait_until("recording", || text(&records).lines().count() == 3);
+    for line in text(&records).lines() {
+        let record: Value = serde_json::from_str(line).expect("JSON");
+        assert!(
+            record["satellite"].as_str().is_some_and(|s| s.contains("77:2") || s.contains("77.2.2")),
+            "{line}"
+        );
+        assert!(record["end"].is_string() && record["ended_unix_s"].as_u64() > Some(1_700_000_000), "{line}");
+    }
+}
+
+#[test]
+fn inline_it_is_the_wire_between_two_interfaces() {
+    let Some(lab) = Lab::new("inline", true) else { return };
+    // one network over two wires: the router is none any more
+    lab.at(ROUTER, || {
+        for interface in ["eth0", "eth1"] {
+            ip(&format!("addr flush dev {interface}")).expect("no addresses");
+        }
+    });
+    lab.at(FAR, || {
+        ip("addr add 10.77.1.3/24 dev b0").expect("an address");
+        ip("-6 addr add fd77:1::3/64 dev b0 nodad").expect("an address");
+    });
+    let file = lab.file("");
+    let inline = text(Path::new(&file)).replace("routed", "inline");
+    fs::write(&file, inline).expect("a file");
+    let reach = |address: &str| {
+        let args = ["-c", "2", "-i", "0.1", "-W", "2", address];
+        lab.at(HOST, || std::process::Command::new("ping").args(args).output())
+            .is_ok_and(|o| o.status.success())
+    };
+    assert!(!reach("10.77.1.3"), "there is no wire yet");
+    let before = lab.traces();
+    let checked = lab.gateway(&["check", &file]);
+    assert_eq!(checked.status.code(), Some(0), "{}", out(&checked));
+    assert!(out(&checked).contains("every frame between eth1 and eth0"));
+    let gateway = lab.start(&file);
+    for address in ["10.77.1.3", "fd77:1::3"] {
+        // who was not there a moment ago is asked for again after some seconds only
+        wait_until("reaching the other end", || reach(address));
+        let mut stream = lab.connect_to(address);
+        echo(&mut stream, 1_000_000);
+    }
+    assert!(figures(&lab)["figures"]["bytes"][0].as_u64() > Some(2_000_000));
+    assert_eq!(gateway.end(Signal::TERM).0, Some(0));
+    assert!(!reach("10.77.1.3"), "the wire is gone");
     assert_eq!(lab.traces(), before);
 }

@@ -148,48 +148,6 @@ impl Handshake {
         Ok(())
     }
 
-    /// Of a connection that was kept: `base` is the number before its first byte that counts.
-    pub(crate) fn resume(persist: &Persist, base: Seq) -> Self {
-        let end = |scale| End {
-            isn: base,
-            len: 1,
-            scale,
-            sack: persist.sack,
-            mss: persist.mss,
-            at: Instant::ZERO,
-            again: true,
-        };
-        let known = persist.believed_shift == persist.sender_shift;
-        Self {
-            lan: Some(end(Some(persist.sender_shift))),
-            satellite: Some(end(known.then_some(persist.receiver_shift))),
-            shown: Some(persist.shown_shift),
-            ..Self::default()
-        }
-    }
-
-    /// What must be kept of it: the shifts, and what both ends can.
-    pub(crate) fn persist(&self) -> Persist {
-        let known = self.satellite.is_some_and(|s| s.scale.is_some());
-        let sender = self.lan.and_then(|l| l.scale).filter(|_| self.scaling()).unwrap_or(0);
-        Persist {
-            shown_shift: self.shown_shift(),
-            receiver_shift: self.receiver_shift(),
-            sender_shift: sender,
-            believed_shift: if known { sender } else { 0 },
-            sack: self.sack(),
-            mss: self.mss() as u16,
-            ..Persist::default()
-        }
-    }
-
-    /// The stream begins after `base` from now on.
-    pub(crate) fn rebase(&mut self, base: Seq) {
-        if let Some(lan) = &mut self.lan {
-            lan.isn = base;
-        }
-    }
-
     fn scaling(&self) -> bool {
         self.shown.is_some() && self.lan.is_some_and(|l| l.scale.is_some())
     }
@@ -208,6 +166,46 @@ impl Handshake {
         let shift = self.lan.and_then(|l| l.scale).filter(|_| self.scaling() && !known).unwrap_or(0);
         u16::try_from(u32::from(field) << shift).unwrap_or(u16::MAX)
     }
+    /// Shifts, as they are kept.
+    pub(crate) fn persist(&self, to: &mut Persist) {
+        let scales = self.satellite.is_some_and(|s| s.scale.is_some());
+        to.shown_shift = self.shown_shift();
+        to.receiver_shift = self.receiver_shift();
+        to.sender_shift = self.lan.and_then(|l| l.scale).filter(|_| self.scaling()).unwrap_or(0);
+        to.believed_shift = if scales { to.sender_shift } else { 0 };
+    }
+
+    /// From what was kept: both SYNs are taken to lie just before what is expected next.
+    pub(crate) fn resume(kept: &Persist) -> Self {
+        let scaling = kept.shown_shift | kept.sender_shift > 0;
+        let known =
+            kept.receiver_shift > 0 || (kept.sender_shift > 0 && kept.believed_shift == kept.sender_shift);
+        let end = |expected: Seq, scale| End {
+            isn: Seq(expected.0.wrapping_sub(1)),
+            len: 1,
+            scale,
+            sack: kept.sack,
+            mss: kept.mss,
+            at: Instant::ZERO,
+            again: true,
+        };
+        Self {
+            lan: Some(end(kept.una, scaling.then_some(kept.sender_shift))),
+            satellite: Some(end(kept.back_una, known.then_some(kept.receiver_shift))),
+            opener: None,
+            shown: scaling.then_some(kept.shown_shift),
+            hop_trip: Some(kept.hop_trip).filter(|t| !t.is_zero()),
+            lan_trip: Some(kept.lan_trip).filter(|t| !t.is_zero()),
+        }
+    }
+
+    /// Positions of the sender's bytes count from here: this one is the first after the SYN.
+    pub(crate) fn count_from(&mut self, first: Seq) {
+        if let Some(lan) = &mut self.lan {
+            lan.isn = Seq(first.0.wrapping_sub(1));
+        }
+    }
+
     /// The sender's SYN.
     pub(crate) const fn lan(&self) -> Option<End> {
         self.lan

@@ -5,7 +5,7 @@
 //! sender halve; each has a file here:
 //!
 //! ```text
-//! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve: repair, copy or new data, when shaper.rs grants the hop -> receiver (satellite)
+//! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve.rs, when shaper.rs grants the hop -> receiver (satellite)
 //! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs: what may be forwarded <- receiver
 //! ```
 //!
@@ -17,10 +17,11 @@ mod cache;
 mod copies;
 mod forward;
 mod handshake;
-mod keep;
 mod ranges;
 mod receiver;
 mod repair;
+mod rest;
+mod serve;
 pub(crate) mod shaper;
 mod trip;
 mod window;
@@ -37,6 +38,7 @@ use forward::Sender;
 use handshake::Handshake;
 use receiver::Receiver;
 use repair::Recovery;
+use serve::Choice;
 use shaper::{Shaper, Want};
 use trip::Trip;
 use window::{Path, Shown};
@@ -72,8 +74,8 @@ pub(crate) struct Flow {
     held_peak: u64,
     /// The share of `memory` that is ours.
     held: u64,
-    /// What is not known since a restart.
-    unsure: Option<keep::Unsure>,
+    /// After a restart, until both sides have spoken.
+    anchor: Option<rest::Anchor>,
 }
 
 impl Flow {
@@ -83,14 +85,18 @@ impl Flow {
             return Err(Why::MidStream);
         }
         Handshake::judge(syn)?;
-        Ok(Self {
+        Ok(Self::new(Handshake::default(), shared.config.mode))
+    }
+
+    fn new(shake: Handshake, mode: crate::config::Mode) -> Self {
+        Self {
             state: State::Opening,
             why: None,
-            shake: Handshake::default(),
+            shake,
             una: 1,
             cache: Cache::default(),
             trip: Trip::default(),
-            receiver: Receiver::new(shared.config.mode),
+            receiver: Receiver::new(mode),
             recovery: Recovery::default(),
             sender: Sender::default(),
             acks: Acks::default(),
@@ -100,26 +106,26 @@ impl Flow {
             active: false,
             held_peak: 0,
             held: 0,
-            unsure: None,
-        })
+            anchor: None,
+        }
     }
 
     /// A packet of this connection: it is sent, held or given back.
     pub(crate) fn packet(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
-        if packet.tcp.flags.has(Flags::SYN) {
+        if self.anchor.is_some() {
+            self.anchored(cx, from, packet, shared);
+        } else if packet.tcp.flags.has(Flags::SYN) {
             self.syn(cx, from, &mut packet, shared);
             self.pass(cx, from, packet, shared);
-        } else if self.unsure.is_some() {
-            self.find_out(cx, from, packet, shared);
         } else if self.shake.lan().is_none() || self.shake.satellite().is_none() {
             self.ends(&packet);
             self.pass(cx, from, packet, shared);
         } else {
             self.complete(cx.now, from);
             if from == LAN {
-                self.from_sender(cx, packet, shared);
+                self.take_data(cx, packet, shared);
             } else {
-                self.from_receiver(cx, packet, shared);
+                self.take_ack(cx, packet, shared);
             }
         }
         self.account(shared);
@@ -249,13 +255,16 @@ impl Flow {
 
     /// When [`Flow::timer`] must be called.
     pub(crate) fn deadline(&self) -> Option<Instant> {
+        if !self.works() || self.state == State::Opening {
+            return None;
+        }
         [self.recovery.deadline(), self.acks.drip_at, self.paced_until()].into_iter().flatten().min()
     }
 
     /// What it would send if the hop were free now.
     pub(crate) fn wants(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Want> {
         match self.choose(now, shared)? {
-            forward::Choice::Hole(_) | forward::Choice::Probe => Some(Want::Repair),
+            Choice::Hole(_) | Choice::Probe => Some(Want::Repair),
             _ => Some(Want::Data),
         }
     }
@@ -288,7 +297,6 @@ impl Flow {
 
     pub(crate) fn report(&self) -> FlowReport {
         FlowReport {
-            why: self.why,
             delivered: Size(self.una.saturating_sub(1)),
             hop_trip: self.trip.smoothed(),
             reader: self.receiver.rate(),
