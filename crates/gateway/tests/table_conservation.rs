@@ -7,7 +7,7 @@ use bentpipe_base::{
 };
 use bentpipe_gateway::{Config, Copies, Gateway, LAN, Limits, Mode, SATELLITE, Verdict, Why};
 use proptest::prelude::*;
-use table_rig::Rig;
+use table_rig::{Rig, talk};
 
 /// Few hosts and few numbers, so that packets meet; odd fields now and then.
 fn packet() -> impl Strategy<Value = (Port, Packet)> {
@@ -69,6 +69,10 @@ fn packet() -> impl Strategy<Value = (Port, Packet)> {
 #[derive(Clone, Debug)]
 enum Op {
     Put(Box<(Port, Packet)>),
+    /// A whole handshake.
+    Open(u32),
+    /// Something within a connection, or nearly.
+    Say(u32, bool, (Flags, u32, u32, u32)),
     Wait(Duration),
     Release,
     Reconfigure(Box<Config>),
@@ -98,9 +102,27 @@ fn config() -> impl Strategy<Value = Config> {
         })
 }
 
+fn say() -> impl Strategy<Value = Op> {
+    let flags = prop_oneof![
+        20 => Just(Flags::ACK),
+        2 => Just(Flags(0x11)),
+        1 => Just(Flags::RST),
+        1 => Just(Flags(0x14)),
+        1 => Just(Flags(0x12)),
+        1 => Just(Flags(0x30)),
+    ];
+    // segments follow one another, overlap, and lie beyond the window now and then
+    let seq = || prop_oneof![8 => (0u32..12).prop_map(|n| 1 + n * 1000), 1 => 0u32..200_000];
+    let len = prop_oneof![3 => Just(0u32), 6 => Just(1000u32), 1 => 0u32..5000];
+    (0u32..3, any::<bool>(), flags, seq(), seq(), len)
+        .prop_map(|(n, is_lan, flags, seq, ack, len)| Op::Say(n, is_lan, (flags, seq, ack, len)))
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        40 => packet().prop_map(|p| Op::Put(Box::new(p))),
+        20 => packet().prop_map(|p| Op::Put(Box::new(p))),
+        5 => (0u32..3).prop_map(Op::Open),
+        40 => say(),
         8 => (1u64..1000, 0u32..28).prop_map(|(n, scale)| Op::Wait(Duration(n << scale))),
         1 => Just(Op::Wait(Duration::from_secs(8000))),
         1 => Just(Op::Release),
@@ -117,6 +139,11 @@ fn run(first: Config, ops: Vec<Op>) -> (Vec<(Port, Packet)>, String) {
     for op in ops {
         match op {
             Op::Put(p) => rig.put(p.0, p.1),
+            Op::Open(n) => rig.open(talk(n)),
+            Op::Say(n, true, (flags, seq, ack, len)) => rig.put(LAN, talk(n).lan(flags, seq, ack, len)),
+            Op::Say(n, false, (flags, seq, ack, len)) => {
+                rig.put(SATELLITE, talk(n).sat(flags, seq, ack, len))
+            }
             Op::Wait(time) => drop(rig.wait(time)),
             Op::Release => rig.act(Gateway::release_all),
             Op::Reconfigure(config) => rig.act(|g, cx| g.reconfigure(cx, *config)),
