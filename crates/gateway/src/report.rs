@@ -157,6 +157,8 @@ pub struct GatewayReport {
     pub states: [u32; State::ALL.len()],
     /// Accelerated connections now, those being opened included.
     pub accelerated: u32,
+    /// Connections now whose windows and data are worked on; the other accelerated ones sleep.
+    pub awake: u32,
     /// Passing connections now, by reason.
     pub passing: [u32; Why::ALL.len()],
     /// Bytes held now.

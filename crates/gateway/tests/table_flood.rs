@@ -140,7 +140,9 @@ fn an_idle_gateway_sleeps() {
     for n in 0..100 {
         rig.open(talk(n));
     }
+    assert_eq!(rig.gateway.report().awake, 100);
     let calls = rig.wait(Duration::from_secs(2 * 3600));
+    assert_eq!(rig.gateway.report().awake, 0, "all sleep");
     assert!(calls < 100, "{calls} calls in two hours");
     assert_eq!(rig.gateway.report().states[State::Established as usize], 100);
     rig.wait(Duration::from_secs(5 * 60));

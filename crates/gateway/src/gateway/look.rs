@@ -14,6 +14,7 @@ impl Gateway {
             counters: self.common.counters.clone(),
             states: self.table.states(),
             accelerated: self.table.len() - passing.iter().sum::<u32>(),
+            awake: self.flows.len(),
             passing,
             held: Size(self.common.memory.used),
             held_peak: self.common.memory.peak(),
