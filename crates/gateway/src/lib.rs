@@ -3,6 +3,12 @@
 //! It is one [`Node`](bentpipe_base::Node) with two ports, the same in simulation and live. It writes no packet of its own: what it sends is a packet that it
 //! received, held for a while, copied, cut, or with some fields of its header changed. So a driver that has real bytes needs nothing but edits.
 
+mod config;
+mod counters;
+mod flow;
 mod gateway;
 
-pub use gateway::{Config, Gateway, LAN, SATELLITE};
+pub use config::{Config, Copies, Limits, Mode};
+pub use counters::Counters;
+pub use flow::{FlowReport, Why};
+pub use gateway::{Gateway, LAN, SATELLITE};

@@ -1,0 +1,346 @@
+//! One accelerated connection: what its hosts send, from the SYN to the end.
+//!
+//! Source: TCP-SuperCharger [SC]: a gateway before a hop with a large bandwidth-delay product forwards more than the receiver's window allows, since the window
+//! will have moved when the data arrives. The paper does not say what becomes of losses, of windows that 16 bits cannot tell, of ACKs that would make the
+//! sender halve; each has a file here:
+//!
+//! ```text
+//! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve: repair, copy or new data, when shaper.rs grants the hop -> receiver (satellite)
+//! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs: what may be forwarded <- receiver
+//! ```
+//!
+//! TCP's promise is kept: an ACK the sender sees is never beyond what the receiver acknowledged. Data of the other direction passes at once; the
+//! acknowledgments it carries are treated as any.
+
+mod acks;
+mod cache;
+mod copies;
+mod forward;
+mod handshake;
+mod ranges;
+mod receiver;
+mod repair;
+pub(crate) mod shaper;
+mod trip;
+mod window;
+
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::gateway::{LAN, SATELLITE};
+use acks::Acks;
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Size};
+use cache::Cache;
+use forward::Sender;
+use handshake::Handshake;
+use receiver::Receiver;
+use repair::Recovery;
+use shaper::{Shaper, Want};
+use trip::Trip;
+use window::{Path, Shown};
+
+/// Why a connection is not accelerated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// It is signed (RFC 2385, RFC 5925): nothing in its headers may change.
+    Signed,
+    /// It is a part of a multipath connection (RFC 8684).
+    Multipath,
+    /// The SYN has no room for the window scale option.
+    OptionSpace,
+    /// The node asked for it: a planned stop, overload, or another configuration.
+    Released,
+    /// The same ports began another connection.
+    Reused,
+    /// The first packet was no SYN.
+    NotSyn,
+}
+
+/// Where a connection is in its life, as far as timeouts go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// One SYN was seen.
+    #[default]
+    Opening,
+    /// Both were.
+    Established,
+    /// An end has closed.
+    Closing,
+    /// Over: both ends have closed, or one has reset.
+    Closed,
+}
+
+/// Bytes held by all flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub(crate) used: u64,
+    pub(crate) limit: u64,
+}
+
+/// What flows have in common.
+pub(crate) struct Shared<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) shaper: &'a mut Shaper,
+    pub(crate) counters: &'a mut Counters,
+    pub(crate) memory: &'a mut Memory,
+}
+
+/// What a flow tells of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowReport {
+    /// Why it is not accelerated, if so.
+    pub why: Option<Why>,
+    /// Bytes the receiver acknowledged.
+    pub delivered: Size,
+    /// D.
+    pub hop_trip: Duration,
+    /// The rate of a reader that is slower than the hop, bytes per second.
+    pub reader: Option<f64>,
+    /// Window the sender is shown.
+    pub shown: Size,
+    /// Window the receiver advertises.
+    pub advertised: Size,
+    /// Bytes held now, and the most there were.
+    pub held: Size,
+    /// Most bytes held.
+    pub held_peak: Size,
+    /// Losses found in the hop.
+    pub losses: u64,
+    /// Timeouts of the gateway's own.
+    pub timeouts: u64,
+    /// Segments of the sender that were swallowed.
+    pub swallowed: u64,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    state: State,
+    why: Option<Why>,
+    shake: Handshake,
+    /// Everything before this has reached the receiver.
+    una: u64,
+    cache: Cache,
+    trip: Trip,
+    receiver: Receiver,
+    recovery: Recovery,
+    sender: Sender,
+    acks: Acks,
+    shown: Shown,
+    /// Ends of the two streams, once there was a FIN: of the sender's as a position, of the receiver's as its sequence number.
+    fins: (Option<u64>, Option<u32>),
+    fins_acked: (bool, bool),
+    /// Counted among the flows that use their share.
+    active: bool,
+    held_peak: u64,
+    /// The share of `memory` that is ours.
+    held: u64,
+}
+
+impl Flow {
+    /// From a SYN that came in at `from`; [`Flow::packet`] then takes it.
+    pub(crate) fn begin(_: &mut Cx<'_>, _: Port, syn: &Packet, shared: &mut Shared<'_>) -> Result<Self, Why> {
+        if !syn.tcp.flags.has(Flags::SYN) {
+            return Err(Why::NotSyn);
+        }
+        Handshake::judge(syn)?;
+        Ok(Self {
+            state: State::Opening,
+            why: None,
+            shake: Handshake::default(),
+            una: 1,
+            cache: Cache::default(),
+            trip: Trip::default(),
+            receiver: Receiver::new(shared.config.mode),
+            recovery: Recovery::default(),
+            sender: Sender::default(),
+            acks: Acks::default(),
+            shown: Shown::default(),
+            fins: (None, None),
+            fins_acked: (false, false),
+            active: false,
+            held_peak: 0,
+            held: 0,
+        })
+    }
+
+    /// A packet of this connection: it is sent, held or given back.
+    pub(crate) fn packet(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
+        if packet.tcp.flags.has(Flags::SYN) {
+            self.syn(cx, from, &mut packet, shared);
+            self.pass(cx, from, packet, shared);
+        } else if self.shake.lan().is_none() || self.shake.satellite().is_none() {
+            self.ends(&packet);
+            self.pass(cx, from, packet, shared);
+        } else {
+            self.shake.acknowledged(cx.now, from);
+            if from == LAN {
+                self.from_sender(cx, packet, shared);
+            } else {
+                self.from_receiver(cx, packet, shared);
+            }
+        }
+        self.account(shared);
+    }
+
+    fn syn(&mut self, cx: &mut Cx<'_>, from: Port, packet: &mut Packet, shared: &mut Shared<'_>) {
+        let known = if from == LAN { self.shake.lan() } else { self.shake.satellite() };
+        if known.is_some_and(|k| k.isn != packet.tcp.seq) && self.state != State::Opening {
+            // another connection between the same ports, or a stray: it goes its way untouched
+            if packet.tcp.flags.has(Flags::ACK) || self.state == State::Closed {
+                self.give_up(cx, Why::Reused, shared);
+            }
+            return;
+        }
+        if self.why.is_some() {
+            return;
+        }
+        if let Err(why) = self.shake.syn(cx.now, from, packet, shared.config.rate) {
+            self.why = Some(why);
+        }
+        if from != LAN {
+            // a window in a SYN is never scaled, and both ends know it
+            self.receiver.edge = 1 + u64::from(packet.tcp.window);
+            self.shown.edge = self.receiver.edge;
+        }
+        if let (State::Opening, Some(lan), Some(_)) = (self.state, self.shake.lan(), self.shake.satellite()) {
+            self.state = State::Established;
+            self.una = 1;
+            self.sender.top = u64::from(lan.len);
+            self.shown.ack = 1;
+            if let Some(trip) = self.shake.hop_trip {
+                self.trip.sample(cx.now, trip);
+            }
+        }
+    }
+
+    /// A packet goes on as it is, but for windows where their scale differs.
+    fn pass(&mut self, cx: &mut Cx<'_>, from: Port, packet: Pkt, shared: &mut Shared<'_>) {
+        if from == LAN {
+            shared.shaper.charge(cx.now, shared.shaper.cost(&packet));
+            cx.send(SATELLITE, packet);
+        } else {
+            cx.send(LAN, packet);
+        }
+    }
+
+    /// A reset ends a connection that is opening.
+    fn ends(&mut self, packet: &Packet) {
+        if packet.tcp.flags.has(Flags::RST) {
+            self.state = State::Closed;
+        }
+    }
+
+    /// Nothing is known of this connection any more.
+    fn give_up(&mut self, cx: &mut Cx<'_>, why: Why, shared: &mut Shared<'_>) {
+        self.cache.clear(cx);
+        self.acks.clear(cx);
+        self.sender.clear(cx);
+        self.shake = Handshake::default();
+        self.why = Some(why);
+        self.account(shared);
+    }
+
+    /// The flow's path and its share of it.
+    fn path(&self, now: Instant, shared: &Shared<'_>) -> Path {
+        let lan = self.shake.lan_trip.unwrap_or(Duration::ZERO);
+        let share = f64::from(shared.shaper.active.max(1));
+        let rate = shared.config.rate.map(|rate| {
+            let bytes = rate.bps() as f64 / 8.0 * shared.config.share.clamp(0.01, 1.0) / share;
+            bytes * self.sender.payload_share(shared.config.framing)
+        });
+        Path { rate, trip: self.trip.smoothed() + lan, lossy: shared.shaper.losses.recent(now) }
+    }
+
+    /// Copies of each packet: several only for a receiver that discards what lies beyond a hole.
+    fn copies(&self, path: &Path, shared: &Shared<'_>) -> u8 {
+        let Some(product) = path.product().filter(|p| self.receiver.largest < *p) else { return 1 };
+        let packets = product as f64 / self.shake.mss() as f64;
+        shared.shaper.losses.copies(shared.config.copies, self.recovery.copies.max(1), packets)
+    }
+
+    /// Keeps the common accounts true.
+    fn account(&mut self, shared: &mut Shared<'_>) {
+        shared.memory.used = (shared.memory.used + self.cache.bytes).saturating_sub(self.held);
+        self.held = self.cache.bytes;
+        self.held_peak = self.held_peak.max(self.held);
+        // a flow counts when it uses a good part of its share: many small ones must not shrink the window of a large one
+        let fair = shared.config.rate.map_or(u64::MAX, |r| {
+            r.bytes_in(self.trip.smoothed()).0 / u64::from(shared.shaper.active.max(1))
+        });
+        let counts = self.held > (fair / if self.active { 8 } else { 4 }).min(65_536);
+        if counts != self.active {
+            self.active = counts;
+            let active = shared.shaper.active;
+            shared.shaper.active = if counts { active + 1 } else { active.saturating_sub(1) };
+        }
+    }
+
+    /// Accelerated, and able to be.
+    const fn works(&self) -> bool {
+        self.why.is_none()
+    }
+
+    /// Its deadline has come, or an early call.
+    pub(crate) fn timer(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        if self.works() && self.state != State::Opening {
+            self.timeouts(cx, shared);
+            self.drip(cx, shared);
+        }
+        self.account(shared);
+    }
+
+    /// When [`Flow::timer`] must be called.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.recovery.deadline(), self.acks.drip_at, self.paced_until()].into_iter().flatten().min()
+    }
+
+    /// What it would send if the hop were free now.
+    pub(crate) fn wants(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Want> {
+        match self.choose(now, shared)? {
+            forward::Choice::Due(_) | forward::Choice::Probe => Some(Want::Repair),
+            forward::Choice::Copy(_) | forward::Choice::New(_) | forward::Choice::Reset => Some(Want::Data),
+        }
+    }
+
+    pub(crate) const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Stops accelerating: what waits leaves now, what is held back is told, and from now on everything passes, its windows translated.
+    pub(crate) fn release(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        if !self.works() {
+            return;
+        }
+        self.flush(cx, shared);
+        self.tell_all(cx, shared);
+        self.cache.clear(cx);
+        self.acks.clear(cx);
+        self.recovery = Recovery::default();
+        self.why = Some(Why::Released);
+        self.account(shared);
+    }
+
+    /// The flow leaves the table: everything held is given back.
+    pub(crate) fn drop_all(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        self.cache.clear(cx);
+        self.acks.clear(cx);
+        self.sender.clear(cx);
+        self.account(shared);
+    }
+
+    pub(crate) fn report(&self) -> FlowReport {
+        FlowReport {
+            why: self.why,
+            delivered: Size(self.una.saturating_sub(1)),
+            hop_trip: self.trip.smoothed(),
+            reader: self.receiver.rate(),
+            shown: Size(self.shown.edge.saturating_sub(self.shown.ack)),
+            advertised: Size(self.receiver.window(self.una)),
+            held: Size(self.held),
+            held_peak: Size(self.held_peak),
+            losses: self.recovery.losses,
+            timeouts: self.recovery.timeouts,
+            swallowed: self.sender.swallowed,
+        }
+    }
+}
