@@ -147,7 +147,7 @@ impl Flow {
         }
         let mss = self.shake.mss();
         let held = (outstanding / mss / HELD_SHARE).min(HELD_SEGMENTS) * mss;
-        self.una.saturating_sub(held).max(self.shown.ack)
+        self.una.saturating_sub(held).max(self.shown.ack).max(self.acks.until.min(self.una))
     }
 
     /// Keeps what is needed to tell the rest later.
@@ -236,7 +236,7 @@ impl Flow {
             return;
         }
         let waits = self.una < self.acks.until.min(self.sender.top);
-        let next = (self.shown.ack + self.shake.mss()).min(self.una);
+        let next = (self.shown.ack + self.shake.mss()).max(self.acks.until).min(self.una);
         if !waits {
             self.repeat(cx, next, shared);
         }

@@ -24,10 +24,12 @@ pub(crate) struct Piece {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) fate: Fate,
-    /// Times that it was sent.
+    /// Times that it was sent, further copies not counted.
     pub(crate) times: u8,
+    /// When it was sent for the last time, and its last copy.
+    pub(crate) first: Instant,
     pub(crate) sent: Instant,
-    /// The time before that.
+    /// When the last copy of the time before was sent.
     pub(crate) before: Instant,
     pub(crate) packet: Pkt,
 }
@@ -63,11 +65,17 @@ pub(crate) struct Credit {
 impl Credit {
     /// A piece has arrived: by its last copy, unless that is too young to have come back.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
-        let last = now.since(piece.sent).0 >= shortest || piece.times < 2;
-        let sent = if last { piece.sent } else { piece.before };
+        let returned = |sent: Instant| now.since(sent).0 >= shortest;
+        let sent = if returned(piece.sent) || (piece.times < 2 && piece.first == piece.sent) {
+            piece.sent
+        } else if returned(piece.first) || piece.times < 2 {
+            piece.first
+        } else {
+            piece.before
+        };
         self.sent = self.sent.max(Some(sent));
         self.arrived += 1;
-        if piece.times == 1 || (piece.times == 2 && !last) {
+        if piece.times == 1 && sent == piece.first {
             self.sample = self.sample.max(Some(sent));
         }
     }
@@ -75,7 +83,16 @@ impl Credit {
 
 impl Piece {
     pub(crate) const fn new(start: u64, end: u64, packet: Pkt) -> Self {
-        Self { start, end, fate: Fate::Due, times: 0, sent: Instant::ZERO, before: Instant::ZERO, packet }
+        Self {
+            start,
+            end,
+            fate: Fate::Due,
+            times: 0,
+            first: Instant::ZERO,
+            sent: Instant::ZERO,
+            before: Instant::ZERO,
+            packet,
+        }
     }
 
     /// True when it may not be cut: its urgent pointer counts from its start.
@@ -266,6 +283,7 @@ impl Cache {
             end: piece.end,
             fate: piece.fate,
             times: piece.times,
+            first: piece.first,
             sent: piece.sent,
             before: piece.before,
             packet: copy,
@@ -340,13 +358,16 @@ impl Cache {
         }
     }
 
-    /// Piece `i` is sent now.
-    pub(crate) fn stamp(&mut self, i: usize, now: Instant) {
+    /// Piece `i` is sent now, or a further copy of it.
+    pub(crate) fn stamp(&mut self, i: usize, now: Instant, copy: bool) {
         let piece = &mut self.pieces[i];
         self.due -= usize::from(piece.fate == Fate::Due);
         piece.fate = Fate::Flying;
-        piece.times = piece.times.saturating_add(1);
-        (piece.before, piece.sent) = (piece.sent, now);
+        if !copy {
+            piece.times = piece.times.saturating_add(1);
+            (piece.before, piece.first) = (piece.sent, now);
+        }
+        piece.sent = now;
         self.log.push_back((now, piece.start, piece.end));
     }
 

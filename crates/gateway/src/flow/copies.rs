@@ -6,13 +6,17 @@
 //! deviation, so that a few early losses decide nothing; then brought into the range that the shares of what was sent k times allow (p^k of it is lost). Counts
 //! are halved when they are large, and those of single sending also while it is not in use: so now and then it is tried again, and a hop that has become
 //! clean is found. Copies follow 10 ms later: a short fade takes one of them.
-//! Where the receiver keeps what is beyond a hole (its window is at least the product) one copy is enough, since only the loss itself is sent again.
+//! Where the receiver keeps what is beyond a hole (its window is at least the product) one copy is enough, since only the loss itself is sent again; but
+//! while a flow uses less than a third of its share a second one costs nothing, and spares its sender's slow start the delay of a repair.
+//! A repair itself always goes twice.
 
 use crate::config::Copies;
 use bentpipe_base::{Duration, Instant};
 
 /// Time between copies.
 pub(crate) const APART: Duration = Duration::from_millis(10);
+/// Copies of a repair at least.
+pub(crate) const REPAIR_COPIES: u8 = 2;
 /// Most copies.
 const MOST: usize = 4;
 /// Packets after which counts are halved: some 20 s at 24 Mbit/s.
@@ -57,6 +61,11 @@ impl Losses {
     /// A loss was seen lately.
     pub(crate) fn recent(&self, now: Instant) -> bool {
         self.last.is_some_and(|last| now.since(last) < RECENT)
+    }
+
+    /// True when the path loses a packet per round trip, and more.
+    pub(crate) fn many(&self, n: f64) -> bool {
+        self.probability() * n > 1.0
     }
 
     /// Probability that one copy is lost.

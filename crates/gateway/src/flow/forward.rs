@@ -12,7 +12,7 @@
 //! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
 
 use super::cache::{Fate, Piece};
-use super::copies::APART;
+use super::copies::{APART, REPAIR_COPIES};
 use super::{Flow, Shared, State};
 use crate::gateway::SATELLITE;
 use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, SackList, Size, TcpHeader};
@@ -63,7 +63,9 @@ impl Sender {
 /// What may go out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// A piece that is due.
+    /// A piece that the receiver misses.
+    Hole(usize),
+    /// A piece that is due since the receiver had no room for it.
     Due(usize),
     /// The head, into a closed window.
     Probe,
@@ -236,20 +238,23 @@ impl Flow {
             return None;
         }
         if self.receiver.stopped.is_some() {
-            let due = self.recovery.probe_at.is_some_and(|at| at <= now);
-            return (due && !self.cache.is_empty()).then_some(Choice::Probe);
+            return (self.recovery.probe && !self.cache.is_empty()).then_some(Choice::Probe);
         }
         let path = self.path(now, shared);
         let limit = self.receiver.limit(now, self.trip.smoothed(), self.shown.room(&path));
         let held = self.receiver.next().filter(|at| *at > now);
+        let mut due = None;
         if let Some(i) = self.cache.first_due() {
             let piece = &self.cache.pieces[i];
-            let hole = piece.start <= self.una || piece.end <= self.receiver.edge;
-            if hole || (piece.end <= limit && held.is_none() && !self.is_beyond_gap(piece.start)) {
-                return Some(Choice::Due(i));
+            if piece.start <= self.una || piece.end <= self.receiver.edge {
+                return Some(Choice::Hole(i));
+            }
+            if piece.end <= limit && held.is_none() && !self.is_beyond_gap(piece.start) {
+                due = Some(Choice::Due(i));
             }
         }
-        if let Some(choice) = self.further_copy(now) {
+        // copies keep their distance whatever else there is to send
+        if let Some(choice) = self.further_copy(now).or(due) {
             return Some(choice);
         }
         let n =
@@ -320,18 +325,28 @@ impl Flow {
     pub(crate) fn serve(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
         let sent = match self.choose(cx.now, shared) {
             None => return Size::ZERO,
-            Some(Choice::Due(i)) => self.send_due(cx, i, shared),
+            Some(Choice::Hole(i)) => {
+                shared.counters.repairs += 1;
+                // a repair that is lost as well costs another round trip, and a second copy of it next to nothing
+                let left = self.recovery.copies.max(REPAIR_COPIES) - 1;
+                self.send_piece(cx, i, (left, false), shared)
+            }
+            Some(Choice::Due(i)) => {
+                shared.counters.resent += 1;
+                let left = self.recovery.copies.saturating_sub(1);
+                self.send_piece(cx, i, (left, false), shared)
+            }
             Some(Choice::Probe) => self.send_probe(cx, shared),
             Some(Choice::Copy(i)) => {
                 let left = self.sender.copies.pop_front().map_or(0, |c| c.3);
                 shared.counters.copies += 1;
-                self.send_piece(cx, i, left, shared)
+                self.send_piece(cx, i, (left, true), shared)
             }
             Some(Choice::New(n)) => {
                 shared.counters.forwarded += 1;
                 let i = self.next_piece(cx, n);
                 let left = self.recovery.copies.saturating_sub(1);
-                self.send_piece(cx, i, left, shared)
+                self.send_piece(cx, i, (left, false), shared)
             }
             Some(Choice::Reset) => match self.sender.reset.take() {
                 Some(reset) => {
@@ -346,16 +361,6 @@ impl Flow {
         sent
     }
 
-    fn send_due(&mut self, cx: &mut Cx<'_>, i: usize, shared: &mut Shared<'_>) -> Size {
-        if self.cache.pieces[i].start < self.receiver.edge {
-            shared.counters.repairs += 1;
-        } else {
-            shared.counters.resent += 1;
-        }
-        let left = self.recovery.copies.saturating_sub(1);
-        self.send_piece(cx, i, left, shared)
-    }
-
     fn send_probe(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
         self.probed(cx.now, shared);
         if self.cache.pieces.is_empty() {
@@ -368,7 +373,7 @@ impl Flow {
             let n = if whole { self.cache.queue.front().map_or(0, |p| p.end - p.start) } else { n };
             self.next_piece(cx, n);
         }
-        self.send_piece(cx, 0, 0, shared)
+        self.send_piece(cx, 0, (0, false), shared)
     }
 
     /// Moves the first `n` bytes that wait to what is forwarded.
@@ -386,18 +391,26 @@ impl Flow {
         self.cache.pieces.len().saturating_sub(1)
     }
 
-    /// Sends piece `i`, with `left` copies to follow.
-    fn send_piece(&mut self, cx: &mut Cx<'_>, i: usize, left: u8, shared: &mut Shared<'_>) -> Size {
+    /// Sends piece `i`, with `left` copies to follow; or it is a copy itself.
+    fn send_piece(
+        &mut self,
+        cx: &mut Cx<'_>,
+        i: usize,
+        (left, copy): (u8, bool),
+        shared: &mut Shared<'_>,
+    ) -> Size {
         let Some(piece) = self.cache.pieces.get(i) else { return Size::ZERO };
         let (start, end) = (piece.start, piece.end);
         let mut packet = cx.duplicate(&piece.packet);
-        self.cache.stamp(i, cx.now);
+        self.cache.stamp(i, cx.now, copy);
         self.refresh(&mut packet);
         let size = shared.shaper.cost(&packet);
         if left > 0 {
             self.sender.copies.push_back((cx.now + APART, start, end, left - 1));
         }
-        self.receiver.sent(cx.now, u64::from(packet.body.len));
+        if end > self.receiver.edge {
+            self.receiver.sent(cx.now, u64::from(packet.body.len));
+        }
         self.recovery.sent(cx.now, self.trip.timeout());
         let path = self.path(cx.now, shared);
         self.recovery.copies = self.copies(&path, shared);

@@ -253,9 +253,14 @@ impl Flow {
 
     /// Copies of each packet: several only for a receiver that discards what lies beyond a hole.
     fn copies(&self, path: &Path, shared: &Shared<'_>) -> u8 {
-        let Some(product) = path.product().filter(|p| self.receiver.largest < *p) else { return 1 };
+        let Some(product) = path.product() else { return 1 };
         let packets = product as f64 / self.shake.mss() as f64;
-        shared.shaper.losses.copies(shared.config.copies, self.recovery.copies.max(1), packets)
+        let losses = &shared.shaper.losses;
+        if self.receiver.largest < product {
+            losses.copies(shared.config.copies, self.recovery.copies.max(1), packets)
+        } else {
+            1 + u8::from(self.cache.bytes * 3 < product && losses.many(packets))
+        }
     }
 
     /// Keeps the common accounts true.
@@ -297,8 +302,8 @@ impl Flow {
     /// What it would send if the hop were free now.
     pub(crate) fn wants(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Want> {
         match self.choose(now, shared)? {
-            forward::Choice::Due(_) | forward::Choice::Probe => Some(Want::Repair),
-            forward::Choice::Copy(_) | forward::Choice::New(_) | forward::Choice::Reset => Some(Want::Data),
+            forward::Choice::Hole(_) | forward::Choice::Probe => Some(Want::Repair),
+            _ => Some(Want::Data),
         }
     }
 

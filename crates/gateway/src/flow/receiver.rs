@@ -188,6 +188,11 @@ impl Receiver {
         (self.edge + predicted as u64).saturating_sub(self.largest / 2)
     }
 
+    /// The reader is known to be slower than the hop.
+    pub(crate) const fn is_slow(&self) -> bool {
+        self.slow.is_some()
+    }
+
     /// When the reader's rate lets the next byte go.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.slow.map(|slow| slow.next)
@@ -200,7 +205,7 @@ impl Receiver {
         }
     }
 
-    /// `bytes` go out now.
+    /// `bytes` beyond the edge go out now.
     pub(crate) fn sent(&mut self, now: Instant, bytes: u64) {
         if let Some(slow) = &mut self.slow {
             // a little faster than it reads: the edge, not the pace, is what holds the buffer half full

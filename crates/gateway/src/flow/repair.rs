@@ -31,7 +31,11 @@ pub(crate) struct Recovery {
     /// Timeouts since then.
     tries: u32,
     /// When the next probe of a closed window goes.
-    pub(super) probe_at: Option<Instant>,
+    probe_at: Option<Instant>,
+    /// One is due.
+    pub(super) probe: bool,
+    /// When the receiver's window was last nearly closed.
+    tight: Option<Instant>,
     /// Timeout in force.
     timeout: Duration,
     /// Copies of each packet.
@@ -42,7 +46,7 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let timeout = self.progress.filter(|_| self.tries < TRIES);
+        let timeout = self.progress.filter(|_| self.tries < TRIES && self.probe_at.is_none() && !self.probe);
         let timeout = timeout.map(|since| since + self.timeout * (1 << self.tries));
         [timeout, self.probe_at].into_iter().flatten().min()
     }
@@ -131,9 +135,15 @@ impl Flow {
         }
         self.recovery.hole_end = hole_end;
         if holes > 0 {
+            self.cache.rewind(edge);
+        }
+        // what is missing while the reader does not keep up may well have arrived, and found no room
+        if self.recovery.tight.is_some_and(|at| now.since(at) < d * 2) || self.receiver.is_slow() {
+            return 0;
+        }
+        if holes > 0 {
             self.recovery.losses += u64::from(holes);
             shared.counters.losses += u64::from(holes);
-            self.cache.rewind(edge);
         }
         holes
     }
@@ -147,15 +157,20 @@ impl Flow {
             self.recovery.progress = None;
         } else if !closed && self.receiver.stopped.is_some() {
             self.receiver.reopen(now, self.trip.smoothed());
-            self.recovery.probe_at = None;
+            (self.recovery.probe_at, self.recovery.probe) = (None, false);
             self.cache.rewind(0);
-            self.recovery.sent(now, self.trip.timeout());
+            (self.recovery.progress, self.recovery.tries) = (Some(now), 0);
+            self.recovery.timeout = self.trip.timeout();
         }
     }
 
     /// What has become due: a timeout, or a probe.
     pub(super) fn timeouts(&mut self, cx: &Cx<'_>, shared: &mut Shared<'_>) {
-        if self.recovery.deadline().is_none_or(|at| at > cx.now) || self.recovery.probe_at.is_some() {
+        if self.recovery.deadline().is_none_or(|at| at > cx.now) {
+            return;
+        }
+        if self.recovery.probe_at.take().is_some() {
+            self.recovery.probe = true;
             return;
         }
         self.recovery.tries += 1;
@@ -175,6 +190,6 @@ impl Flow {
     /// A probe was sent.
     pub(super) fn probed(&mut self, now: Instant, shared: &mut Shared<'_>) {
         shared.counters.probes += 1;
-        self.recovery.probe_at = Some(now + PROBE);
+        (self.recovery.probe_at, self.recovery.probe) = (Some(now + PROBE), false);
     }
 }
