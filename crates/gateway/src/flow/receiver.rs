@@ -50,6 +50,10 @@ pub(crate) struct Receiver {
     slow: Option<Slow>,
     /// Start of a busy spell, and the edge then.
     busy: Option<(Instant, u64)>,
+    /// What it read per second in the last busy spell, however short.
+    drain: f64,
+    /// When it first had no room, lately.
+    overflow: Option<Instant>,
     /// Since when the window is closed.
     pub(crate) stopped: Option<Instant>,
     /// Strict: R in bytes per second, and the ACK a sample begins with.
@@ -67,6 +71,8 @@ impl Receiver {
             told: Instant::ZERO,
             slow: None,
             busy: None,
+            drain: 0.0,
+            overflow: None,
             stopped: None,
             strict: 0.0,
             first: None,
@@ -120,6 +126,9 @@ impl Receiver {
             (slow.idle_since, slow.held) = (now, false);
             slow.step = self.largest as f64 / 8.0;
         }
+        if spell >= SPELL / 2 {
+            self.drain = (self.edge - edge) as f64 / spell.as_secs_f64();
+        }
         if spell < SPELL.max(d / 8) {
             return;
         }
@@ -132,15 +141,14 @@ impl Receiver {
                 self.busy = Some((now, self.edge));
             }
             None if window < self.largest / 2 => {
-                self.slow(now, rate, 8.0);
+                self.slow(now, rate, self.largest as f64 / 8.0);
                 self.busy = Some((now, self.edge));
             }
             None => {}
         }
     }
 
-    fn slow(&mut self, now: Instant, rate: f64, part: f64) {
-        let step = self.largest as f64 / part;
+    fn slow(&mut self, now: Instant, rate: f64, step: f64) {
         self.slow = Some(Slow { rate, step, idle_since: now, next: now, held: false });
     }
 
@@ -164,11 +172,30 @@ impl Receiver {
     /// It has opened again: after a long stop a reader is approached with care.
     pub(crate) fn reopen(&mut self, now: Instant, d: Duration) {
         let Some(since) = self.stopped.take() else { return };
-        self.busy = None;
+        if let Some((busy, edge)) = self.busy.take() {
+            self.drain = (self.edge - edge) as f64 / now.since(busy).as_secs_f64().max(1e-3);
+        }
         if self.mode == Mode::Open && now.since(since) >= d / 4 {
             let least = self.largest as f64 / d.as_secs_f64().max(1e-3);
             let rate = self.slow.map_or(least, |s| s.rate.max(least / 4.0));
-            self.slow(now, rate, 2.0);
+            self.slow(now, rate, self.largest as f64 / 2.0);
+        } else {
+            self.overflowed(now, d);
+        }
+    }
+
+    /// Data was discarded for want of room: the reader is slower than what was sent. What it read while it was busy is its rate.
+    pub(crate) fn overflowed(&mut self, now: Instant, d: Duration) {
+        if self.mode != Mode::Open || self.slow.is_some() {
+            return;
+        }
+        // a single rest costs one loop; what comes again after a round trip is the reader's nature
+        let since = self.overflow.filter(|at| now.since(*at) < d * 10);
+        self.overflow = since.or(Some(now));
+        if since.is_some_and(|at| now.since(at) > d + d / 5) {
+            let trip = d.as_secs_f64().max(1e-3);
+            let rate = self.drain.max(self.largest as f64 / trip);
+            self.slow(now, rate, rate * trip / 2.0);
         }
     }
 

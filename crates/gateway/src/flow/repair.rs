@@ -99,6 +99,9 @@ impl Flow {
         let recovering = self.una < self.recovery.hole_end || !self.cache.sacked.is_empty();
         let d = self.trip.smoothed();
         self.receiver.told(now, self.una, window, recovering, d);
+        if self.receiver.window(self.una) < self.receiver.largest / 4 {
+            self.recovery.tight = Some(now);
+        }
         let lost =
             if self.receiver.stopped.is_some() { 0 } else { self.detect(now, advanced, credit.sent, shared) };
         shared.shaper.losses.count(now, self.recovery.copies, credit.arrived, lost);
@@ -139,6 +142,9 @@ impl Flow {
         }
         // what is missing while the reader does not keep up may well have arrived, and found no room
         if self.recovery.tight.is_some_and(|at| now.since(at) < d * 2) || self.receiver.is_slow() {
+            if holes > 0 {
+                self.receiver.overflowed(now, d);
+            }
             return 0;
         }
         if holes > 0 {
