@@ -66,3 +66,33 @@ fn seen() {
         t += 0.01;
     }
 }
+#[test]
+fn strict() {
+    let hop =
+        Hop { one_way: Duration::from_millis(20), loss: 0.001, back_loss: 0.0, queue: 4 << 20, ..WINDS };
+    let plan = Plan {
+        writes: [Writer::Transfer(6236537), Writer::Transfer(0)],
+        receiver_opens: false,
+        ..Plan::bulk(modern())
+    };
+    let mut rig = Rig::new(
+        575939,
+        &hop,
+        bentpipe_gateway::Config { mode: bentpipe_gateway::Mode::Strict, ..gateway(&hop) },
+        &plan,
+    );
+    let mut t = 0.0;
+    while t < 20.0 {
+        rig.run_until(at(t));
+        let s = rig
+            .end(SENDER)
+            .map(|s| (s.stats().retransmits, s.stats().timeouts, s.state(), s.unacknowledged()));
+        eprintln!(
+            "DBG {t:.1} {} {s:?} {:?} {:?}",
+            rig.received(),
+            rig.gateway.reports(),
+            rig.gateway.counters()
+        );
+        t += 0.5;
+    }
+}

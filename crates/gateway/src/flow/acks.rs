@@ -131,7 +131,8 @@ impl Flow {
             crate::config::Mode::Open => self.una + self.shown.window(&path, self.receiver.largest),
             crate::config::Mode::Strict => {
                 let room = self.shown.room(&path);
-                self.receiver.limit(now, self.trip.smoothed(), room)
+                let most = self.una + self.shown.window(&path, 0);
+                self.receiver.limit(now, self.trip.smoothed(), room).min(most)
             }
         }
     }

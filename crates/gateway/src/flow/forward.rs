@@ -8,7 +8,8 @@
 //!   refuses an ACK that is too old).
 //! - A pure ACK passes at once. Its sequence number is beyond the receiver's window when data is forwarded beyond it, and then it would be discarded (RFC 9293,
 //!   section 3.10.7.4): it carries the number that the receiver expects by the time it arrives. Its timestamp is not newer than that of data which is still
-//!   to come, or that would be refused (PAWS, RFC 7323, section 5).
+//!   to come, or that would be refused (PAWS, RFC 7323, section 5). For the same reason nothing leaves with an older timestamp than what left before it: a repair,
+//!   or what waited behind a byte that the sender sent again, carries the latest that left.
 //! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
 
 use super::cache::{Fate, Piece};
@@ -34,6 +35,8 @@ pub(crate) struct Sender {
     news: Option<TcpHeader>,
     /// The acknowledgment that the receiver knows.
     told: Option<u32>,
+    /// The latest timestamp that left.
+    stamp: Option<u32>,
     /// Its reset, while data is before it.
     reset: Option<Pkt>,
     /// Further copies: when, of what, and how many after that.
@@ -404,6 +407,7 @@ impl Flow {
         let mut packet = cx.duplicate(&piece.packet);
         self.cache.stamp(i, cx.now, copy);
         self.refresh(&mut packet);
+        self.stamp(&mut packet);
         let size = shared.shaper.cost(&packet);
         if left > 0 {
             self.sender.copies.push_back((cx.now + APART, start, end, left - 1));
@@ -416,6 +420,15 @@ impl Flow {
         self.recovery.copies = self.copies(&path, shared);
         cx.send(SATELLITE, packet);
         size
+    }
+
+    /// Timestamps do not go back.
+    pub(super) fn stamp(&mut self, packet: &mut Packet) {
+        let Some(stamp) = &mut packet.tcp.timestamps else { return };
+        if let Some(latest) = self.sender.stamp.filter(|latest| later(*latest, stamp.value)) {
+            stamp.value = latest;
+        }
+        self.sender.stamp = Some(stamp.value);
     }
 
     /// What the sender has said since the packet came.

@@ -214,8 +214,9 @@ impl Flow {
     }
 
     /// A packet goes on as it is, but for windows where their scale differs.
-    fn pass(&mut self, cx: &mut Cx<'_>, from: Port, packet: Pkt, shared: &mut Shared<'_>) {
+    fn pass(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
         if from == LAN {
+            self.stamp(&mut packet);
             shared.shaper.charge(cx.now, shared.shaper.cost(&packet));
             cx.send(SATELLITE, packet);
         } else {

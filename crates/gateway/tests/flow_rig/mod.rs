@@ -2,7 +2,8 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part; this is test code")]
 
 use bentpipe_base::{
-    Addr, Duration, Input, Instant, Node, NodeId, Packet, Port, Probability, Purpose, Rate, Size, World,
+    Addr, Duration, Flags, Input, Instant, Node, NodeId, Packet, Port, Probability, Purpose, Rate, Seq, Size,
+    World,
 };
 use bentpipe_gateway::{Config as GatewayConfig, Gateway, LAN, SATELLITE};
 use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
@@ -87,6 +88,65 @@ pub(crate) struct Rig {
     /// Every packet that the gateway gave to the sender, if wanted.
     pub(crate) seen: Option<Vec<(Instant, Packet)>>,
     queue_peak: u64,
+    promise: Promise,
+}
+
+/// What must hold of every packet, whatever happens.
+#[derive(Default)]
+struct Promise {
+    /// Of either end: where its stream began, and the shift it offered.
+    isn: [Option<u32>; 2],
+    shift: [Option<u8>; 2],
+    /// The right edge that the sender was told.
+    edge: u64,
+}
+
+impl Promise {
+    fn syn(&mut self, end: usize, packet: &Packet) {
+        if packet.tcp.flags.has(Flags::SYN) {
+            self.isn[end] = Some(packet.tcp.seq.0);
+            self.shift[end] = packet.tcp.window_scale;
+        }
+    }
+
+    /// Position of a sequence number of an end, near what is known.
+    fn position(&self, end: usize, seq: Seq, near: u64) -> Option<u64> {
+        Seq(self.isn[end]?).offset_near(seq, near)
+    }
+
+    /// Of a packet that the gateway gives to the sender, when the receiver has `received` bytes.
+    fn to_sender(&mut self, packet: &Packet, received: u64, sender: Option<u8>) {
+        self.syn(RECEIVER, packet);
+        let tcp = &packet.tcp;
+        if !tcp.flags.has(Flags::ACK) || tcp.flags.has(Flags::RST) {
+            return;
+        }
+        let Some(ack) = self.position(SENDER, tcp.ack, received) else { return };
+        assert!(ack <= received + 2, "the sender is told {ack}, the receiver has {received}");
+        for (left, right) in tcp.sack.as_slice() {
+            let block = (self.position(SENDER, *left, ack), self.position(SENDER, *right, ack));
+            assert!(block.0 < block.1, "a block has a length");
+        }
+        let syn = tcp.flags.has(Flags::SYN);
+        let shift = if syn || sender.is_none() { 0 } else { self.shift[RECEIVER].unwrap_or(0) };
+        let edge = ack + (u64::from(tcp.window) << shift);
+        // old segments may come late: the edge of one with an older ACK says nothing
+        assert!(edge >= self.edge || syn, "the right edge moved from {} to {edge}", self.edge);
+        self.edge = self.edge.max(edge);
+    }
+
+    /// Of a packet that the gateway gives to the receiver: its bytes lie where its number says.
+    fn to_receiver(&mut self, packet: &Packet) {
+        let payload = packet.body.len > 0;
+        if let Some(start) = self.position(SENDER, packet.tcp.seq, packet.body.off + 1).filter(|_| payload) {
+            assert_eq!(start, packet.body.off + 1, "bytes were shifted");
+        }
+        assert_eq!(
+            u64::from(packet.header_len),
+            20 + u64::from(packet.tcp.wire_len()),
+            "the header's length is true"
+        );
+    }
 }
 
 fn link(world: &mut World, name: &str, hop: &Hop, loss: f64) -> Link {
@@ -105,8 +165,17 @@ impl Rig {
         let links = [link(&mut world, "hop", hop, hop.loss), link(&mut world, "back", hop, hop.back_loss)];
         let bypass = !config.accelerate;
         let gateway = Gateway::new(config);
-        let mut rig =
-            Self { world, now: Instant::ZERO, hosts, gateway, links, bypass, seen: None, queue_peak: 0 };
+        let mut rig = Self {
+            world,
+            now: Instant::ZERO,
+            hosts,
+            gateway,
+            links,
+            bypass,
+            seen: None,
+            queue_peak: 0,
+            promise: Promise::default(),
+        };
         rig.open(plan);
         rig
     }
@@ -145,6 +214,15 @@ impl Rig {
                 (HOP, _) => (RECEIVER, Port(0)),
                 _ => (GATEWAY, SATELLITE),
             };
+            match to {
+                SENDER => {
+                    let received = self.received();
+                    self.promise.to_sender(&packet, received, self.promise.shift[SENDER]);
+                }
+                HOP => self.promise.to_receiver(&packet),
+                GATEWAY if from.0 as usize == SENDER => self.promise.syn(SENDER, &packet),
+                _ => {}
+            }
             if let Some(seen) = self.seen.as_mut().filter(|_| to == SENDER) {
                 seen.push((self.now, (*packet).clone()));
             }
