@@ -21,6 +21,7 @@ struct Case {
     receiver_opens: bool,
     strict: bool,
     rate: bool,
+    lan: [u32; 3],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +65,9 @@ prop_compose! {
         receiver_opens: bool,
         strict in prop_oneof![4 => Just(false), 1 => Just(true)],
         rate in prop_oneof![4 => Just(true), 1 => Just(false)],
+        lan in prop_oneof![Just([0; 3]), Just([1, 0, 0]), Just([0, 3, 3]), Just([3, 3, 10])],
     ) -> Case {
-        Case { seed, bytes, loss, delay, receiver, sender, receiver_opens, strict, rate }
+        Case { seed, bytes, loss, delay, receiver, sender, receiver_opens, strict, rate, lan }
     }
 }
 
@@ -90,6 +92,7 @@ fn run(case: &Case) {
         setup.rate = None;
     }
     let mut rig = Rig::new(case.seed, &hop, setup, &plan);
+    rig.lan = case.lan;
     let mut t = 0.0;
     let done = |rig: &Rig| {
         [SENDER, RECEIVER]

@@ -12,10 +12,10 @@
 //!
 //! ACKs are the receiver's own, their fields changed; one is kept to be told again later.
 
-use super::forward::set_sack;
+use super::forward::{later, set_sack};
 use super::{Flow, Shared, State};
 use crate::gateway::LAN;
-use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList};
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Seq};
 
 /// Segments of progress that are held back at most, and as a share of what is in flight.
 const HELD_SEGMENTS: u64 = 14;
@@ -158,15 +158,22 @@ impl Flow {
         }
         let template = self.acks.template.get_or_insert_with(|| {
             let mut copy = cx.duplicate(packet);
+            copy.tcp.seq = packet.tcp.seq.at(packet.seq_len());
             copy.body.len = 0;
             copy.segment = 0;
             copy.tcp.flags = Flags(packet.tcp.flags.0 & !(Flags::FIN.0 | Flags::PSH.0 | Flags::URG.0));
             set_sack(&mut copy, SackList::default());
             copy
         });
-        template.tcp.seq = packet.tcp.seq.at(packet.seq_len());
-        if template.tcp.timestamps.is_some() && packet.tcp.timestamps.is_some() {
-            template.tcp.timestamps = packet.tcp.timestamps;
+        // the sender takes what begins in its window: an old segment that comes late must not move it back, nor its timestamp (PAWS)
+        let end = packet.tcp.seq.at(packet.seq_len());
+        if later(end.0, template.tcp.seq.0) {
+            template.tcp.seq = end;
+        }
+        if let (Some(old), Some(new)) = (&mut template.tcp.timestamps, packet.tcp.timestamps)
+            && later(new.value, old.value)
+        {
+            *old = new;
         }
     }
 
@@ -185,7 +192,7 @@ impl Flow {
     }
 
     /// Tells the sender of its copy.
-    fn add_dsack(&mut self, packet: &mut Packet, isn: bentpipe_base::Seq) {
+    fn add_dsack(&mut self, packet: &mut Packet, isn: Seq) {
         let Some((start, end)) = self.acks.dsack.filter(|(_, end)| *end <= self.shown.ack) else { return };
         let used = packet.tcp.wire_len() - 20 + packet.foreign.len;
         if packet.tcp.sack.is_empty() && used + BLOCK <= 40 && packet.seq_len() == 0 {
@@ -205,6 +212,11 @@ impl Flow {
         packet: Pkt,
         shared: &mut Shared<'_>,
     ) {
+        if end <= self.una && self.acks.template.is_none() {
+            // the sender has missed the ACK, and there is none to tell it again: the receiver will
+            self.pass(cx, LAN, packet, shared);
+            return;
+        }
         self.sender.swallowed += 1;
         shared.counters.copies_swallowed += 1;
         cx.recycle(packet);
@@ -226,7 +238,10 @@ impl Flow {
     /// Tells the sender `ack` once more, if there is anything to tell it with.
     fn repeat(&mut self, cx: &mut Cx<'_>, ack: u64, shared: &mut Shared<'_>) {
         let Some(template) = &self.acks.template else { return };
-        let packet = cx.duplicate(template);
+        let mut packet = cx.duplicate(template);
+        if let Some(expected) = self.sender.expects().filter(|seq| later(*seq, packet.tcp.seq.0)) {
+            packet.tcp.seq = Seq(expected);
+        }
         let wished = self.wished_edge(cx.now, shared);
         self.tell(cx, ack, wished, packet, false);
     }

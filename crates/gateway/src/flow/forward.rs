@@ -55,6 +55,11 @@ impl Sender {
         f64::from(payload) / (f64::from(payload + header) + framing.0 as f64)
     }
 
+    /// The sequence number it expects of the other direction.
+    pub(super) fn expects(&self) -> Option<u32> {
+        self.news.map(|news| news.ack.0)
+    }
+
     pub(super) fn clear(&mut self, cx: &mut Cx<'_>) {
         if let Some(reset) = self.reset.take() {
             cx.recycle(reset);
@@ -81,7 +86,7 @@ pub(super) enum Choice {
 }
 
 /// Sequence number `a` is later than `b`.
-const fn later(a: u32, b: u32) -> bool {
+pub(super) const fn later(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() > 0
 }
 

@@ -10,7 +10,7 @@
 //! that are sent again get the same.
 
 use super::Why;
-use crate::gateway::LAN;
+use crate::gateway::{LAN, SATELLITE};
 use bentpipe_base::{Duration, Flags, Foreign, Instant, Packet, Port, Rate, Seq};
 
 /// The largest shift (RFC 7323, section 2.3).
@@ -31,7 +31,9 @@ pub(crate) struct End {
     scale: Option<u8>,
     sack: bool,
     mss: u16,
+    /// When it came first, and whether it came again.
     at: Instant,
+    again: bool,
 }
 
 /// The two SYNs of a connection.
@@ -39,6 +41,8 @@ pub(crate) struct End {
 pub(crate) struct Handshake {
     lan: Option<End>,
     satellite: Option<End>,
+    /// Who opened, while the handshake is not complete.
+    opener: Option<Port>,
     /// The shift that the sender was shown.
     shown: Option<u8>,
     /// Round trips behind either port, as far as the handshake told.
@@ -87,13 +91,14 @@ impl Handshake {
             sack: tcp.sack_permitted,
             mss: tcp.mss.unwrap_or(536),
             at: now,
+            again: false,
         };
         let answer = tcp.flags.has(Flags::ACK);
         let place = if from == LAN { &mut self.lan } else { &mut self.satellite };
-        // a SYN sent again counts from its first time, except for round trips (Karn)
-        let again = place.is_some_and(|known| known.isn == end.isn);
-        *place = Some(end);
-        if answer && !again {
+        let known = place.filter(|known| known.isn == end.isn);
+        *place = Some(known.map_or(end, |known| End { at: known.at, again: true, ..end }));
+        if answer && known.is_none() {
+            self.opener = Some(if from == LAN { SATELLITE } else { LAN });
             self.measure(now, from);
         }
         if from == LAN {
@@ -104,23 +109,20 @@ impl Handshake {
         }
     }
 
+    /// Something came in at `from` that answers the other side's SYN: a round trip, unless that SYN was sent again (Karn).
     fn measure(&mut self, now: Instant, from: Port) {
-        let opener = if from == LAN { self.satellite } else { self.lan };
-        let Some(opener) = opener else { return };
-        let trip = Some(now.since(opener.at));
-        if from == LAN {
-            self.lan_trip = trip;
-        } else {
-            self.hop_trip = trip;
+        let (trip, other) =
+            if from == LAN { (&mut self.lan_trip, self.satellite) } else { (&mut self.hop_trip, self.lan) };
+        if let Some(other) = other.filter(|other| !other.again) {
+            trip.get_or_insert(now.since(other.at));
         }
     }
 
-    /// The handshake is complete: an ACK came in at `from` for the SYN/ACK that had passed.
+    /// The handshake is complete: the opener answers the SYN/ACK.
     pub(crate) fn acknowledged(&mut self, now: Instant, from: Port) {
-        let (trip, other) =
-            if from == LAN { (&mut self.lan_trip, self.satellite) } else { (&mut self.hop_trip, self.lan) };
-        if let (None, Some(other)) = (*trip, other) {
-            *trip = Some(now.since(other.at));
+        if self.opener == Some(from) {
+            self.opener = None;
+            self.measure(now, from);
         }
     }
 

@@ -172,7 +172,7 @@ impl Flow {
             self.ends(&packet);
             self.pass(cx, from, packet, shared);
         } else {
-            self.shake.acknowledged(cx.now, from);
+            self.complete(cx.now, from);
             if from == LAN {
                 self.from_sender(cx, packet, shared);
             } else {
@@ -197,7 +197,7 @@ impl Flow {
         if let Err(why) = self.shake.syn(cx.now, from, packet, shared.config.rate) {
             self.why = Some(why);
         }
-        if from != LAN {
+        if from != LAN && self.state == State::Opening {
             // a window in a SYN is never scaled, and both ends know it
             self.receiver.edge = 1 + u64::from(packet.tcp.window);
             self.shown.edge = self.receiver.edge;
@@ -210,6 +210,15 @@ impl Flow {
             if let Some(trip) = self.shake.hop_trip {
                 self.trip.sample(cx.now, trip);
             }
+        }
+    }
+
+    /// The opener's answer to the SYN/ACK tells the other round trip.
+    fn complete(&mut self, now: Instant, from: Port) {
+        let known = self.shake.hop_trip;
+        self.shake.acknowledged(now, from);
+        if let (None, Some(trip)) = (known, self.shake.hop_trip) {
+            self.trip.sample(now, trip);
         }
     }
 

@@ -128,10 +128,11 @@ impl Flow {
             self.cache.overtaken(sent, |piece| found(piece.start, piece.end));
         }
         let d = self.trip.smoothed();
+        let late = d + LATE + self.trip.variation() * 2;
         let una = self.una;
         let head = self.cache.pieces.front().filter(|p| p.fate == Fate::Flying && p.start <= una);
         if !advanced
-            && let Some((start, end)) = head.filter(|p| now >= p.sent + d + LATE).map(|p| (p.start, p.end))
+            && let Some((start, end)) = head.filter(|p| now >= p.sent + late).map(|p| (p.start, p.end))
         {
             found(start, end);
             self.cache.make_due(0);

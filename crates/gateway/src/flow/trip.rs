@@ -47,6 +47,11 @@ impl Trip {
         self.smoothed.unwrap_or(UNKNOWN)
     }
 
+    /// How much it varies.
+    pub(crate) const fn variation(&self) -> Duration {
+        self.variation
+    }
+
     /// The shortest there can be: nothing known is no time at all.
     pub(crate) fn shortest(&self) -> Duration {
         self.shortest.into_iter().flatten().min().unwrap_or(Duration::ZERO)

@@ -89,6 +89,10 @@ pub(crate) struct Rig {
     pub(crate) seen: Option<Vec<(Instant, Packet)>>,
     queue_peak: u64,
     promise: Promise,
+    /// Of a hundred packets between the sender and the gateway, so many are lost, come twice, or come late.
+    pub(crate) lan: [u32; 3],
+    dice: u64,
+    late: Vec<(usize, Port, bentpipe_base::Pkt)>,
 }
 
 /// What must hold of every packet, whatever happens.
@@ -130,7 +134,6 @@ impl Promise {
         let syn = tcp.flags.has(Flags::SYN);
         let shift = if syn || sender.is_none() { 0 } else { self.shift[RECEIVER].unwrap_or(0) };
         let edge = ack + (u64::from(tcp.window) << shift);
-        // old segments may come late: the edge of one with an older ACK says nothing
         assert!(edge >= self.edge || syn, "the right edge moved from {} to {edge}", self.edge);
         self.edge = self.edge.max(edge);
     }
@@ -175,6 +178,9 @@ impl Rig {
             seen: None,
             queue_peak: 0,
             promise: Promise::default(),
+            lan: [0; 3],
+            dice: seed | 1,
+            late: Vec::new(),
         };
         rig.open(plan);
         rig
@@ -215,7 +221,7 @@ impl Rig {
                 _ => (GATEWAY, SATELLITE),
             };
             match to {
-                SENDER => {
+                SENDER if from.0 as usize == GATEWAY => {
                     let received = self.received();
                     self.promise.to_sender(&packet, received, self.promise.shift[SENDER]);
                 }
@@ -226,11 +232,42 @@ impl Rig {
             if let Some(seen) = self.seen.as_mut().filter(|_| to == SENDER) {
                 seen.push((self.now, (*packet).clone()));
             }
-            self.handle(to, Input::Packet(port, packet));
+            if matches!((from.0 as usize, to), (SENDER, GATEWAY) | (GATEWAY, SENDER)) && self.lan != [0; 3] {
+                self.across(to, port, packet);
+            } else {
+                self.handle(to, Input::Packet(port, packet));
+            }
         }
         if node == HOP {
             let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
             self.queue_peak = self.queue_peak.max(self.links[0].look(&mut cx).queue_bytes.0);
+        }
+    }
+
+    fn roll(&mut self) -> u32 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        (self.dice >> 33) as u32 % 100
+    }
+
+    /// A network in front of the gateway that loses, repeats and reorders.
+    fn across(&mut self, to: usize, port: Port, packet: bentpipe_base::Pkt) {
+        let [lost, twice, late] = self.lan;
+        let held = core::mem::take(&mut self.late);
+        if self.roll() < lost {
+            self.world.cx(self.now, NodeId(to as u32)).recycle(packet);
+        } else if self.roll() < late {
+            self.late.push((to, port, packet));
+        } else {
+            if self.roll() < twice {
+                let copy = self.world.cx(self.now, NodeId(to as u32)).duplicate(&packet);
+                self.handle(to, Input::Packet(port, copy));
+            }
+            self.handle(to, Input::Packet(port, packet));
+        }
+        for (to, port, packet) in held {
+            self.handle(to, Input::Packet(port, packet));
         }
     }
 
