@@ -1,31 +1,51 @@
-//! One connection that is accelerated.
-#![expect(
-    dead_code,
-    clippy::unused_self,
-    clippy::unnecessary_wraps,
-    reason = "a connection that only passes does little with what it is given"
-)]
+//! One accelerated connection: what its hosts send, from the SYN to the end.
+//!
+//! Source: TCP-SuperCharger [SC]: a gateway before a hop with a large bandwidth-delay product forwards more than the receiver's window allows, since the window
+//! will have moved when the data arrives. The paper does not say what becomes of losses, of windows that 16 bits cannot tell, of ACKs that would make the
+//! sender halve; each has a file here:
+//!
+//! ```text
+//! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve: repair, copy or new data, when shaper.rs grants the hop -> receiver (satellite)
+//! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs: what may be forwarded <- receiver
+//! ```
+//!
+//! TCP's promise is kept: an ACK the sender sees is never beyond what the receiver acknowledged. Data of the other direction passes at once; the
+//! acknowledgments it carries are treated as any.
 
+mod acks;
+mod cache;
+mod copies;
+mod forward;
+mod handshake;
+mod ranges;
+mod receiver;
+mod repair;
+mod rest;
 pub(crate) mod shaper;
+mod trip;
+mod window;
 
 use crate::config::Config;
 use crate::counters::{Counters, Why};
+use crate::gateway::{LAN, SATELLITE};
 use crate::memory::Memory;
 use crate::report::{FlowReport, State};
-use crate::table::persist::Persist;
-use crate::{LAN, SATELLITE};
-use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Port, Size};
+use acks::Acks;
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Size};
+use cache::Cache;
+use forward::Sender;
+use handshake::Handshake;
+use receiver::Receiver;
+use repair::Recovery;
 use shaper::{Shaper, Want};
+use trip::Trip;
+use window::{Path, Shown};
 
-/// What connections have in common.
+/// What flows have in common.
 pub(crate) struct Shared<'a> {
-    /// How the gateway works.
     pub(crate) config: &'a Config,
-    /// The pacer of the hop.
     pub(crate) shaper: &'a mut Shaper,
-    /// Totals.
     pub(crate) counters: &'a mut Counters,
-    /// Bytes held.
     pub(crate) memory: &'a mut Memory,
 }
 
@@ -33,98 +53,256 @@ pub(crate) struct Shared<'a> {
 #[derive(Debug)]
 pub(crate) struct Flow {
     state: State,
-    fins: [bool; 2],
-    answered: bool,
-    persist: Persist,
+    why: Option<Why>,
+    shake: Handshake,
+    /// Everything before this has reached the receiver.
+    una: u64,
+    cache: Cache,
+    trip: Trip,
+    receiver: Receiver,
+    recovery: Recovery,
+    sender: Sender,
+    acks: Acks,
+    shown: Shown,
+    /// Ends of the two streams, once there was a FIN: of the sender's as a position, of the receiver's as its sequence number.
+    fins: (Option<u64>, Option<u32>),
+    fins_acked: (bool, bool),
+    /// Counted among the flows that use their share.
+    active: bool,
+    held_peak: u64,
+    /// The share of `memory` that is ours.
+    held: u64,
+    /// After a restart, until both sides have spoken.
+    anchor: Option<rest::Anchor>,
 }
 
 impl Flow {
     /// From a SYN that came in at `from`; [`Flow::packet`] then takes it.
-    ///
-    /// # Errors
-    /// When this connection cannot be accelerated.
-    pub(crate) fn begin(
-        _: &mut Cx<'_>,
-        _: Port,
-        _syn: &Packet,
-        shared: &mut Shared<'_>,
-    ) -> Result<Self, Why> {
-        assert!(shared.config.accelerate, "the node asks only for what may be accelerated");
-        Ok(Self { state: State::Opening, fins: [false; 2], answered: false, persist: Persist::default() })
+    pub(crate) fn begin(_: &mut Cx<'_>, _: Port, syn: &Packet, shared: &mut Shared<'_>) -> Result<Self, Why> {
+        if !syn.tcp.flags.has(Flags::SYN) {
+            return Err(Why::MidStream);
+        }
+        Handshake::judge(syn)?;
+        Ok(Self::new(Handshake::default(), shared.config.mode))
     }
 
-    /// From what was kept of it: as it was where `is_exact`, else it passes with its windows translated until enough is known.
-    pub(crate) const fn resume(persist: &Persist, _is_exact: bool, _: &Config) -> Self {
-        Self { state: State::Established, fins: [false; 2], answered: true, persist: *persist }
-    }
-
-    /// From now on it only passes, with its windows translated.
-    pub(crate) const fn only_pass(&mut self, _: Why) {}
-
-    /// True when nothing is held or on the way, so that [`Flow::persist`] says all.
-    pub(crate) fn is_at_rest(&self) -> bool {
-        self.state == State::Established && self.fins == [false; 2]
-    }
-
-    /// What has to be known to pass it correctly later on.
-    pub(crate) const fn persist(&self) -> Persist {
-        self.persist
-    }
-
-    /// Why it only passes, when it does.
-    pub(crate) const fn why(&self) -> Option<Why> {
-        None
+    fn new(shake: Handshake, mode: crate::config::Mode) -> Self {
+        Self {
+            state: State::Opening,
+            why: None,
+            shake,
+            una: 1,
+            cache: Cache::default(),
+            trip: Trip::default(),
+            receiver: Receiver::new(mode),
+            recovery: Recovery::default(),
+            sender: Sender::default(),
+            acks: Acks::default(),
+            shown: Shown::default(),
+            fins: (None, None),
+            fins_acked: (false, false),
+            active: false,
+            held_peak: 0,
+            held: 0,
+            anchor: None,
+        }
     }
 
     /// A packet of this connection: it is sent, held or given back.
-    pub(crate) fn packet(&mut self, cx: &mut Cx<'_>, from: Port, packet: Pkt, _: &mut Shared<'_>) {
-        let flags = packet.tcp.flags;
-        self.answered |= flags.has(Flags::SYN.with(Flags::ACK));
-        if self.answered && self.state == State::Opening && !flags.has(Flags::SYN) {
+    pub(crate) fn packet(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
+        if self.anchor.is_some() {
+            self.anchored(cx, from, packet, shared);
+        } else if packet.tcp.flags.has(Flags::SYN) {
+            self.syn(cx, from, &mut packet, shared);
+            self.pass(cx, from, packet, shared);
+        } else if self.shake.lan().is_none() || self.shake.satellite().is_none() {
+            self.ends(&packet);
+            self.pass(cx, from, packet, shared);
+        } else {
+            self.complete(cx.now, from);
+            if from == LAN {
+                self.from_sender(cx, packet, shared);
+            } else {
+                self.from_receiver(cx, packet, shared);
+            }
+        }
+        self.account(shared);
+    }
+
+    fn syn(&mut self, cx: &mut Cx<'_>, from: Port, packet: &mut Packet, shared: &mut Shared<'_>) {
+        let known = if from == LAN { self.shake.lan() } else { self.shake.satellite() };
+        if known.is_some_and(|k| k.isn != packet.tcp.seq) && self.state != State::Opening {
+            // another connection between the same ports, or a stray: it goes its way untouched
+            if packet.tcp.flags.has(Flags::ACK) || self.state == State::Closed {
+                self.give_up(cx, Why::Reused, shared);
+            }
+            return;
+        }
+        if self.why.is_some() {
+            return;
+        }
+        if let Err(why) = self.shake.syn(cx.now, from, packet, shared.config.rate) {
+            self.why = Some(why);
+        }
+        if from != LAN && self.state == State::Opening {
+            // a window in a SYN is never scaled, and both ends know it
+            self.receiver.edge = 1 + u64::from(packet.tcp.window);
+            self.shown.edge = self.receiver.edge;
+        }
+        if let (State::Opening, Some(lan), Some(_)) = (self.state, self.shake.lan(), self.shake.satellite()) {
             self.state = State::Established;
+            self.una = 1;
+            self.sender.top = u64::from(lan.len);
+            self.shown.ack = 1;
+            if let Some(trip) = self.shake.hop_trip {
+                self.trip.sample(cx.now, trip);
+            }
         }
-        if flags.has(Flags::FIN) {
-            self.fins[usize::from(from != LAN)] = true;
+    }
+
+    /// The opener's answer to the SYN/ACK tells the other round trip.
+    fn complete(&mut self, now: Instant, from: Port) {
+        let known = self.shake.hop_trip;
+        self.shake.acknowledged(now, from);
+        if let (None, Some(trip)) = (known, self.shake.hop_trip) {
+            self.trip.sample(now, trip);
         }
-        if flags.has(Flags::RST) || (self.state == State::Closing && packet.seq_len() == 0) {
+    }
+
+    /// A packet goes on as it is, but for windows where their scale differs.
+    fn pass(&mut self, cx: &mut Cx<'_>, from: Port, mut packet: Pkt, shared: &mut Shared<'_>) {
+        if from == LAN {
+            self.stamp(&mut packet);
+            shared.shaper.charge(cx.now, shared.shaper.cost(&packet));
+            cx.send(SATELLITE, packet);
+        } else {
+            cx.send(LAN, packet);
+        }
+    }
+
+    /// A reset ends a connection that is opening.
+    fn ends(&mut self, packet: &Packet) {
+        if packet.tcp.flags.has(Flags::RST) {
             self.state = State::Closed;
-        } else if self.fins == [true; 2] {
-            self.state = self.state.max(State::Closing);
         }
-        cx.send(if from == LAN { SATELLITE } else { LAN }, packet);
+    }
+
+    /// Nothing is known of this connection any more.
+    fn give_up(&mut self, cx: &mut Cx<'_>, why: Why, shared: &mut Shared<'_>) {
+        self.cache.clear(cx);
+        self.acks.clear(cx);
+        self.sender.clear(cx);
+        self.shake = Handshake::default();
+        self.why = Some(why);
+        self.account(shared);
+    }
+
+    /// The flow's path and its share of it.
+    fn path(&self, now: Instant, shared: &Shared<'_>) -> Path {
+        let lan = self.shake.lan_trip.unwrap_or(Duration::ZERO);
+        let share = f64::from(shared.shaper.active.max(1));
+        let rate = shared.config.rate.map(|rate| {
+            let bytes = rate.bps() as f64 / 8.0 * shared.config.share.clamp(0.01, 1.0) / share;
+            bytes * self.sender.payload_share(shared.config.framing)
+        });
+        Path { rate, trip: self.trip.smoothed() + lan, lossy: shared.shaper.losses.recent(now) }
+    }
+
+    /// Copies of each packet: several only for a receiver that discards what lies beyond a hole.
+    fn copies(&self, path: &Path, shared: &Shared<'_>) -> u8 {
+        let Some(product) = path.product() else { return 1 };
+        let packets = product as f64 / self.shake.mss() as f64;
+        let losses = &shared.shaper.losses;
+        if self.receiver.largest < product {
+            losses.copies(shared.config.copies, self.recovery.copies.max(1), packets)
+        } else {
+            1 + u8::from(self.cache.bytes * 3 < product && losses.many(packets))
+        }
+    }
+
+    /// Keeps the common accounts true.
+    fn account(&mut self, shared: &mut Shared<'_>) {
+        shared.memory.used = (shared.memory.used + self.cache.bytes).saturating_sub(self.held);
+        self.held = self.cache.bytes;
+        self.held_peak = self.held_peak.max(self.held);
+        // a flow counts when it uses a good part of its share: many small ones must not shrink the window of a large one
+        let fair = shared.config.rate.map_or(u64::MAX, |r| {
+            r.bytes_in(self.trip.smoothed()).0 / u64::from(shared.shaper.active.max(1))
+        });
+        let counts = self.held > (fair / if self.active { 8 } else { 4 }).min(65_536);
+        if counts != self.active {
+            self.active = counts;
+            let active = shared.shaper.active;
+            shared.shaper.active = if counts { active + 1 } else { active.saturating_sub(1) };
+        }
+    }
+
+    /// Accelerated, and able to be.
+    const fn works(&self) -> bool {
+        self.why.is_none()
     }
 
     /// Its deadline has come, or an early call.
-    pub(crate) const fn timer(&mut self, _: &mut Cx<'_>, _: &mut Shared<'_>) {}
+    pub(crate) fn timer(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        if self.works() && self.state != State::Opening {
+            self.timeouts(cx, shared);
+            self.drip(cx, shared);
+        }
+        self.account(shared);
+    }
 
     /// When [`Flow::timer`] must be called.
-    pub(crate) const fn deadline(&self) -> Option<Instant> {
-        None
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.recovery.deadline(), self.acks.drip_at, self.paced_until()].into_iter().flatten().min()
     }
 
     /// What it would send if the hop were free now.
-    pub(crate) const fn wants(&mut self, _now: Instant, _: &Shared<'_>) -> Option<Want> {
-        None
+    pub(crate) fn wants(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Want> {
+        match self.choose(now, shared)? {
+            forward::Choice::Hole(_) | forward::Choice::Probe => Some(Want::Repair),
+            _ => Some(Want::Data),
+        }
     }
 
-    /// Sends one packet, now that the hop is free for it.
-    pub(crate) const fn serve(&mut self, _: &mut Cx<'_>, _: &mut Shared<'_>) -> Size {
-        Size::ZERO
-    }
-
-    /// How far it is.
     pub(crate) const fn state(&self) -> State {
         self.state
     }
 
-    /// Passes on what is held, and from now on everything.
-    pub(crate) const fn release(&mut self, _: &mut Cx<'_>, _: &mut Shared<'_>) {}
+    /// Stops accelerating: what waits leaves now, what is held back is told, and from now on everything passes, its windows translated.
+    pub(crate) fn release(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        if !self.works() {
+            return;
+        }
+        self.flush(cx, shared);
+        self.tell_all(cx, shared);
+        self.cache.clear(cx);
+        self.acks.clear(cx);
+        self.recovery = Recovery::default();
+        self.why = Some(Why::Released);
+        self.account(shared);
+    }
 
-    /// Gives back what is held.
-    pub(crate) const fn drop_all(&mut self, _: &mut Cx<'_>, _: &mut Shared<'_>) {}
+    /// The flow leaves the table: everything held is given back.
+    pub(crate) fn drop_all(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        self.cache.clear(cx);
+        self.acks.clear(cx);
+        self.sender.clear(cx);
+        self.account(shared);
+    }
 
-    /// What it has to tell.
     pub(crate) fn report(&self) -> FlowReport {
-        FlowReport::default()
+        FlowReport {
+            delivered: Size(self.una.saturating_sub(1)),
+            hop_trip: self.trip.smoothed(),
+            reader: self.receiver.rate(),
+            shown: Size(self.shown.edge.saturating_sub(self.shown.ack)),
+            advertised: Size(self.receiver.window(self.una)),
+            held: Size(self.held),
+            held_peak: Size(self.held_peak),
+            losses: self.recovery.losses,
+            timeouts: self.recovery.timeouts,
+            swallowed: self.sender.swallowed,
+            ..FlowReport::default()
+        }
     }
 }

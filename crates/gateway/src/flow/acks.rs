@@ -1,0 +1,269 @@
+//! What the sender sees of the receiver.
+//!
+//! Sources: Snoop (Balakrishnan et al., 1995) withholds duplicate ACKs for losses that are repaired in the middle. What a modern sender would still notice, and what is done:
+//! - SACK and DSACK blocks (RFC 2018, RFC 2883) are taken out of every segment, data included, unless the byte that is missing never came to the gateway: then the
+//!   loss is the sender's own, and duplicate ACKs and blocks pass.
+//! - Tail loss probes and timeouts (RFC 8985, section 7; RFC 6298) need silence. ACKs are told a few segments late, the smaller of 14 and 1/128 of what is in flight, and one
+//!   segment is released per 100 ms while nothing advances; all when nothing is outstanding.
+//! - A copy that was swallowed never reached the receiver twice, but it did reach the gateway: the first ACK at or past its end carries a DSACK for it. So the sender
+//!   learns that the copy was needless and undoes what it did (RFC 8985, section 7.4.2; RFC 3708).
+//! - After a swallowed copy of the head, the next ACK covers three segments at least: then F-RTO (RFC 5682) finds the timeout spurious.
+//! - A copy of what has arrived already is answered with the ACK that the sender has missed.
+//!
+//! ACKs are the receiver's own, their fields changed; one is kept to be told again later.
+
+use super::forward::{later, set_sack};
+use super::{Flow, Shared};
+use crate::gateway::LAN;
+use crate::report::State;
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Seq};
+
+/// Segments of progress that are held back at most, and as a share of what is in flight.
+const HELD_SEGMENTS: u64 = 14;
+const HELD_SHARE: u64 = 128;
+/// Between releases while nothing advances.
+const DRIP: Duration = Duration::from_millis(100);
+/// Segments that the first ACK after a timeout covers.
+const FRTO_SEGMENTS: u64 = 3;
+/// A SACK block and the option's head, with padding.
+const BLOCK: u8 = 12;
+
+/// Progress that the sender does not know yet.
+#[derive(Debug, Default)]
+pub(crate) struct Acks {
+    /// The last pure ACK, to be told again.
+    template: Option<Pkt>,
+    /// When the next segment of progress is released.
+    pub(super) drip_at: Option<Instant>,
+    /// A copy that was swallowed.
+    dsack: Option<(u64, u64)>,
+    /// No progress is told before this is reached.
+    until: u64,
+}
+
+impl Acks {
+    pub(super) fn clear(&mut self, cx: &mut Cx<'_>) {
+        if let Some(packet) = self.template.take() {
+            cx.recycle(packet);
+        }
+        self.drip_at = None;
+    }
+}
+
+impl Flow {
+    /// A packet of the receiver, the handshake aside.
+    pub(super) fn from_receiver(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
+        let flags = packet.tcp.flags;
+        if flags.has(Flags::RST) {
+            self.state = State::Closed;
+            self.drop_all(cx, shared);
+            cx.send(LAN, packet);
+            return;
+        }
+        if flags.has(Flags::FIN) {
+            self.fins.1 = Some(packet.tcp.seq.0.wrapping_add(packet.seq_len() as u32));
+            self.state = if self.state == State::Closed { State::Closed } else { State::Closing };
+        }
+        let una = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.ack, self.una));
+        let Some(una) = una.filter(|una| flags.has(Flags::ACK) && *una <= self.sender.top) else {
+            // it acknowledges what nobody sent, or nothing: the sender will judge
+            cx.send(LAN, packet);
+            return;
+        };
+        let window = u64::from(packet.tcp.window) << self.shake.receiver_shift();
+        if self.works() {
+            let sacks = self.blocks(&packet);
+            self.learn(cx, una, window, &sacks, shared);
+        } else {
+            self.una = self.una.max(una);
+            self.receiver.edge = self.receiver.edge.max(una + window);
+        }
+        if self.fins.0.is_some_and(|fin| self.una >= fin) {
+            self.fins_acked.0 = true;
+            self.settle_end();
+        }
+        self.answer(cx, una, packet, shared);
+    }
+
+    /// SACK blocks as positions, those of what has arrived in order left out.
+    fn blocks(&self, packet: &Packet) -> Vec<(u64, u64)> {
+        let Some(lan) = self.shake.lan().filter(|_| !packet.tcp.sack.is_empty()) else { return Vec::new() };
+        let place = |seq| lan.isn.offset_near(seq, self.una);
+        let blocks = packet.tcp.sack.as_slice().iter();
+        let blocks = blocks.filter_map(|(left, right)| Some((place(*left)?, place(*right)?)));
+        blocks.filter(|(left, right)| left < right && *left > self.una && *right <= self.sender.top).collect()
+    }
+
+    /// Passes a packet of the receiver on, or not.
+    fn answer(&mut self, cx: &mut Cx<'_>, una: u64, packet: Pkt, shared: &mut Shared<'_>) {
+        let now = cx.now;
+        self.keep_template(cx, &packet);
+        let before = (self.shown.ack, self.shown.edge);
+        let pure = packet.seq_len() == 0;
+        let theirs = !self.works() || self.cache.gap_at(self.una) || self.una >= self.sender.top;
+        let ack = if self.works() { self.tellable() } else { self.una };
+        let wished = self.wished_edge(now, shared);
+        let news = ack > before.0 || wished > before.1 + (before.1 - before.0) / 4;
+        if pure && !news && !(theirs && una >= self.shown.ack) {
+            shared.counters.acks_withheld += 1;
+            cx.recycle(packet);
+        } else {
+            self.tell(cx, ack, wished, packet, theirs);
+        }
+        if self.una >= self.sender.top {
+            self.acks.clear(cx);
+        } else if self.shown.ack < self.una {
+            if self.shown.ack > before.0 || self.acks.drip_at.is_none() {
+                self.acks.drip_at = Some(now + DRIP);
+            }
+        } else {
+            self.acks.drip_at = None;
+        }
+    }
+
+    /// The right edge to show.
+    fn wished_edge(&mut self, now: Instant, shared: &Shared<'_>) -> u64 {
+        if !self.works() {
+            return self.receiver.edge;
+        }
+        let path = self.path(now, shared);
+        self.shown.delivered(now, self.una, path.trip);
+        match shared.config.mode {
+            crate::config::Mode::Open => self.una + self.shown.window(&path, self.receiver.largest),
+            crate::config::Mode::Strict => {
+                let room = self.shown.room(&path);
+                let most = self.una + self.shown.window(&path, 0);
+                self.receiver.limit(now, self.trip.smoothed(), room).min(most)
+            }
+        }
+    }
+
+    /// How far progress may be told.
+    fn tellable(&self) -> u64 {
+        let outstanding = self.sender.top - self.una;
+        if outstanding == 0 {
+            return self.una;
+        }
+        if self.una < self.acks.until.min(self.sender.top) {
+            return self.shown.ack;
+        }
+        let mss = self.shake.mss();
+        let held = (outstanding / mss / HELD_SHARE).min(HELD_SEGMENTS) * mss;
+        self.una.saturating_sub(held).max(self.shown.ack).max(self.acks.until.min(self.una))
+    }
+
+    /// Keeps what is needed to tell the rest later.
+    fn keep_template(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        if !self.works() || self.una >= self.sender.top {
+            return;
+        }
+        let template = self.acks.template.get_or_insert_with(|| {
+            let mut copy = cx.duplicate(packet);
+            copy.tcp.seq = packet.tcp.seq.at(packet.seq_len());
+            copy.body.len = 0;
+            copy.segment = 0;
+            copy.tcp.flags = Flags(packet.tcp.flags.0 & !(Flags::FIN.0 | Flags::PSH.0 | Flags::URG.0));
+            set_sack(&mut copy, SackList::default());
+            copy
+        });
+        // the sender takes what begins in its window: an old segment that comes late must not move it back, nor its timestamp (PAWS)
+        let end = packet.tcp.seq.at(packet.seq_len());
+        if later(end.0, template.tcp.seq.0) {
+            template.tcp.seq = end;
+        }
+        if let (Some(old), Some(new)) = (&mut template.tcp.timestamps, packet.tcp.timestamps)
+            && later(new.value, old.value)
+        {
+            *old = new;
+        }
+    }
+
+    /// Sends a packet of the receiver to the sender: `ack` and an edge at `wished` is what it says; blocks stay where the loss is `theirs`.
+    fn tell(&mut self, cx: &mut Cx<'_>, ack: u64, wished: u64, mut packet: Pkt, theirs: bool) {
+        let field = self.shown.field(ack, wished, self.shake.shown_shift());
+        if let Some(lan) = self.shake.lan() {
+            packet.tcp.ack = lan.isn.at(self.shown.ack);
+            packet.tcp.window = field;
+            if !theirs && !packet.tcp.sack.is_empty() {
+                set_sack(&mut packet, SackList::default());
+            }
+            self.add_dsack(&mut packet, lan.isn);
+        }
+        cx.send(LAN, packet);
+    }
+
+    /// Tells the sender of its copy.
+    fn add_dsack(&mut self, packet: &mut Packet, isn: Seq) {
+        let Some((start, end)) = self.acks.dsack.filter(|(_, end)| *end <= self.shown.ack) else { return };
+        let used = packet.tcp.wire_len() - 20 + packet.foreign.len;
+        if packet.tcp.sack.is_empty() && used + BLOCK <= 40 && packet.seq_len() == 0 {
+            let mut list = SackList::default();
+            list.push(isn.at(start), isn.at(end));
+            set_sack(packet, list);
+            self.acks.dsack = None;
+        }
+    }
+
+    /// A segment of which everything is held or has arrived.
+    pub(super) fn swallow(
+        &mut self,
+        cx: &mut Cx<'_>,
+        start: u64,
+        end: u64,
+        packet: Pkt,
+        shared: &mut Shared<'_>,
+    ) {
+        if end <= self.una && self.acks.template.is_none() {
+            // the sender has missed the ACK, and there is none to tell it again: the receiver will
+            self.pass(cx, LAN, packet, shared);
+            return;
+        }
+        self.sender.swallowed += 1;
+        shared.counters.copies_swallowed += 1;
+        cx.recycle(packet);
+        if self.shake.sack() {
+            self.acks.dsack = Some((start, end));
+        }
+        if end <= self.una {
+            self.repeat(cx, self.una, shared);
+            return;
+        }
+        if self.recovery.exhausted() {
+            self.head_again();
+        }
+        if start <= self.shown.ack {
+            self.acks.until = self.shown.ack + FRTO_SEGMENTS * self.shake.mss();
+        }
+    }
+
+    /// Tells the sender `ack` once more, if there is anything to tell it with.
+    fn repeat(&mut self, cx: &mut Cx<'_>, ack: u64, shared: &mut Shared<'_>) {
+        let Some(template) = &self.acks.template else { return };
+        let mut packet = cx.duplicate(template);
+        if let Some(expected) = self.sender.expects().filter(|seq| later(*seq, packet.tcp.seq.0)) {
+            packet.tcp.seq = Seq(expected);
+        }
+        let wished = self.wished_edge(cx.now, shared);
+        self.tell(cx, ack, wished, packet, false);
+    }
+
+    /// Releases a segment of progress when it is time.
+    pub(super) fn drip(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        if self.acks.drip_at.is_none_or(|at| at > cx.now) {
+            return;
+        }
+        let waits = self.una < self.acks.until.min(self.sender.top);
+        let next = (self.shown.ack + self.shake.mss()).max(self.acks.until).min(self.una);
+        if !waits {
+            self.repeat(cx, next, shared);
+        }
+        self.acks.drip_at = (self.shown.ack < self.una).then_some(cx.now + DRIP);
+    }
+
+    /// Tells all there is.
+    pub(super) fn tell_all(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        if self.shown.ack < self.una {
+            self.repeat(cx, self.una, shared);
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! What is held of a flow: pieces that were forwarded and are not acknowledged, and packets that wait to be forwarded.
+//!
+//! Both are in the order of the stream and never overlap, so a position is found by halving. A log in the order of sending, as in RACK (RFC 8985), finds
+//! what was sent before something that has arrived. A piece is an original packet or a part of one; nothing is ever made up.
+
+use super::ranges::Ranges;
+use bentpipe_base::{Cx, Flags, Instant, Pkt, Seq};
+use std::collections::VecDeque;
+
+/// What is known of a piece that was forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// On its way.
+    Flying,
+    /// To be sent again: lost, or discarded by the receiver; or to be sent late, since it filled a gap.
+    Due,
+    /// Beyond a hole, where the receiver keeps it for now (RFC 2018: it may still drop it).
+    Sacked,
+}
+
+/// A part of the stream, `[start, end)`; a FIN takes a position (RFC 9293, section 3.4).
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) fate: Fate,
+    /// Times that it was sent, further copies not counted.
+    pub(crate) times: u8,
+    /// When it was sent for the last time, and its last copy.
+    pub(crate) first: Instant,
+    pub(crate) sent: Instant,
+    /// When the last copy of the time before was sent.
+    pub(crate) before: Instant,
+    pub(crate) packet: Pkt,
+}
+
+/// All that is held of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    pub(crate) pieces: VecDeque<Piece>,
+    pub(crate) queue: VecDeque<Piece>,
+    pub(crate) sacked: Ranges,
+    /// When a range was sent, in that order.
+    log: VecDeque<(Instant, u64, u64)>,
+    /// Where bytes are missing between pieces: the first that is, in order.
+    gaps: Vec<u64>,
+    /// Pieces that are due, and where the first may be.
+    pub(crate) due: usize,
+    cursor: u64,
+    /// Payload bytes held.
+    pub(crate) bytes: u64,
+}
+
+/// What an acknowledgment told of times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Credit {
+    /// When the latest sent of what has arrived was sent.
+    pub(crate) sent: Option<Instant>,
+    /// When the last piece was sent that was sent once: a round-trip sample without doubt (Karn).
+    pub(crate) sample: Option<Instant>,
+    /// Pieces that are known to have arrived.
+    pub(crate) arrived: u32,
+}
+
+impl Credit {
+    /// A piece has arrived: by its last copy, unless that is too young to have come back.
+    fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
+        let returned = |sent: Instant| now.since(sent).0 >= shortest;
+        let sent = if returned(piece.sent) || (piece.times < 2 && piece.first == piece.sent) {
+            piece.sent
+        } else if returned(piece.first) || piece.times < 2 {
+            piece.first
+        } else {
+            piece.before
+        };
+        self.sent = self.sent.max(Some(sent));
+        self.arrived += 1;
+        if piece.times == 1 && sent == piece.first {
+            self.sample = self.sample.max(Some(sent));
+        }
+    }
+}
+
+impl Piece {
+    pub(crate) const fn new(start: u64, end: u64, packet: Pkt) -> Self {
+        Self {
+            start,
+            end,
+            fate: Fate::Due,
+            times: 0,
+            first: Instant::ZERO,
+            sent: Instant::ZERO,
+            before: Instant::ZERO,
+            packet,
+        }
+    }
+
+    /// True when it may not be cut: its urgent pointer counts from its start.
+    pub(crate) const fn whole(&self) -> bool {
+        self.packet.tcp.flags.has(Flags::URG)
+    }
+
+    /// Keeps what lies from `at` on.
+    pub(crate) fn drop_front(&mut self, at: u64) -> u64 {
+        if at <= self.start || at >= self.end || self.whole() {
+            return 0;
+        }
+        let n = at - self.start;
+        self.start = at;
+        let p = &mut self.packet;
+        let payload = n.min(u64::from(p.body.len));
+        p.body.off += payload;
+        p.body.len -= payload as u32;
+        p.tcp.seq = Seq(p.tcp.seq.0.wrapping_add(n as u32));
+        p.tcp.flags.0 &= !Flags::CWR.0;
+        settle_segment(p);
+        payload
+    }
+
+    /// Keeps what lies before `at`.
+    pub(crate) fn drop_back(&mut self, at: u64) {
+        if at <= self.start || at >= self.end || self.whole() {
+            return;
+        }
+        self.end = at;
+        let p = &mut self.packet;
+        p.body.len = p.body.len.min((at - self.start) as u32);
+        p.tcp.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0);
+        settle_segment(p);
+    }
+}
+
+fn settle_segment(p: &mut Pkt) {
+    if p.body.len <= u32::from(p.segment) {
+        p.segment = 0;
+    }
+}
+
+impl Cache {
+    /// Place of the first piece that ends beyond `at`.
+    pub(crate) fn place(&self, at: u64) -> usize {
+        self.pieces.partition_point(|p| p.end <= at)
+    }
+
+    /// Position after the last byte that was forwarded; `una` when nothing is held.
+    pub(crate) fn forwarded(&self, una: u64) -> u64 {
+        self.pieces.back().map_or(una, |p| p.end).max(una)
+    }
+
+    /// Position after the last byte that is held.
+    pub(crate) fn top(&self, una: u64) -> u64 {
+        self.queue.back().map_or_else(|| self.forwarded(una), |p| p.end).max(una)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.queue.is_empty()
+    }
+
+    /// Ranges of `[start, end)` that are not held.
+    pub(crate) fn missing(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut missing = Vec::new();
+        let mut at = start;
+        let queued = self.queue.partition_point(|p| p.end <= start);
+        let held = self.pieces.range(self.place(start)..).chain(self.queue.range(queued..));
+        for piece in held.take_while(|p| p.start < end) {
+            if piece.start > at {
+                missing.push((at, piece.start));
+            }
+            at = at.max(piece.end);
+        }
+        if at < end {
+            missing.push((at, end));
+        }
+        missing
+    }
+
+    /// Keeps a piece that overlaps nothing. One before what was forwarded is due at once.
+    pub(crate) fn hold(&mut self, una: u64, piece: Piece) {
+        self.bytes += u64::from(piece.packet.body.len);
+        if !self.pieces.is_empty() && piece.start < self.forwarded(una) {
+            self.cursor = self.cursor.min(piece.start);
+            self.due += 1;
+            let i = self.place(piece.start);
+            self.pieces.insert(i, piece);
+            self.find_gaps();
+        } else if self.queue.back().is_none_or(|last| last.end <= piece.start) {
+            self.queue.push_back(piece);
+        } else {
+            let place = self.queue.partition_point(|p| p.end <= piece.start);
+            self.queue.insert(place, piece);
+        }
+    }
+
+    fn find_gaps(&mut self) {
+        let pairs = self.pieces.iter().zip(self.pieces.iter().skip(1));
+        self.gaps = pairs.filter(|(a, b)| a.end < b.start).map(|(a, _)| a.end).collect();
+    }
+
+    /// True when what comes next in the stream was never seen, though later bytes were: a loss in front of the gateway.
+    pub(crate) fn gap_at(&self, una: u64) -> bool {
+        let first = self.pieces.front().or(self.queue.front());
+        first.is_some_and(|p| p.start > una)
+    }
+
+    /// True when something between `una` and `at` was never seen: both are beyond it.
+    pub(crate) fn gap_before(&self, una: u64, at: u64) -> bool {
+        let gap = self.gaps.first().copied();
+        gap.is_some_and(|gap| gap < at) || (self.gap_at(una) && at > una)
+    }
+
+    /// Takes over a piece that was waiting.
+    pub(crate) fn push_forwarded(&mut self, piece: Piece) {
+        if let Some(last) = self.pieces.back().filter(|last| last.end < piece.start) {
+            self.gaps.push(last.end);
+        }
+        self.due += 1;
+        self.pieces.push_back(piece);
+    }
+
+    /// Everything before `una` has arrived.
+    pub(crate) fn acknowledge(&mut self, cx: &mut Cx<'_>, una: u64, shortest: u64, credit: &mut Credit) {
+        while let Some(piece) = self.pieces.pop_front() {
+            if piece.end > una {
+                self.pieces.push_front(piece);
+                break;
+            }
+            self.due -= usize::from(piece.fate == Fate::Due);
+            if piece.fate != Fate::Sacked && piece.times > 0 {
+                credit.take(&piece, cx.now, shortest);
+            }
+            self.bytes -= u64::from(piece.packet.body.len);
+            cx.recycle(piece.packet);
+        }
+        if let Some(head) = self.pieces.front_mut() {
+            self.bytes -= head.drop_front(una);
+        }
+        // what waits may have passed before, when there was no room to hold it
+        while self.pieces.is_empty() && self.queue.front().is_some_and(|p| p.end <= una) {
+            if let Some(piece) = self.queue.pop_front() {
+                self.bytes -= u64::from(piece.packet.body.len);
+                cx.recycle(piece.packet);
+            }
+        }
+        if self.pieces.is_empty()
+            && let Some(head) = self.queue.front_mut()
+        {
+            self.bytes -= head.drop_front(una);
+        }
+        self.sacked.drop_before(una);
+        self.gaps.retain(|gap| *gap > una);
+        self.cursor = self.cursor.max(una);
+        while self.log.front().is_some_and(|(_, _, end)| *end <= una) {
+            self.log.pop_front();
+        }
+    }
+
+    /// The receiver keeps `[start, end)`.
+    pub(crate) fn sack(&mut self, cx: &mut Cx<'_>, range: (u64, u64), shortest: u64, credit: &mut Credit) {
+        let forwarded = self.pieces.back().map_or(0, |p| p.end);
+        let (start, end) = (range.0, range.1.min(forwarded));
+        for (start, end) in self.sacked.insert(start, end) {
+            self.split(cx, start);
+            self.split(cx, end);
+            let mut i = self.place(start);
+            while let Some(piece) = self.pieces.get_mut(i).filter(|p| p.end <= end) {
+                if piece.fate != Fate::Sacked && piece.times > 0 {
+                    credit.take(piece, cx.now, shortest);
+                    self.due -= usize::from(piece.fate == Fate::Due);
+                    piece.fate = Fate::Sacked;
+                }
+                i += 1;
+            }
+        }
+    }
+
+    /// Makes `at` a boundary between pieces.
+    fn split(&mut self, cx: &mut Cx<'_>, at: u64) {
+        let i = self.place(at);
+        let Some(piece) = self.pieces.get_mut(i).filter(|p| p.start < at && !p.whole()) else { return };
+        let copy = cx.duplicate(&piece.packet);
+        let mut rest = Piece {
+            start: piece.start,
+            end: piece.end,
+            fate: piece.fate,
+            times: piece.times,
+            first: piece.first,
+            sent: piece.sent,
+            before: piece.before,
+            packet: copy,
+        };
+        piece.drop_back(at);
+        rest.drop_front(at);
+        self.due += usize::from(rest.fate == Fate::Due);
+        self.pieces.insert(i + 1, rest);
+    }
+
+    /// The receiver dropped what it had kept (RFC 2018, section 8): nothing beyond `una` counts as kept any more.
+    pub(crate) fn renege(&mut self) {
+        self.sacked = Ranges::default();
+        for piece in &mut self.pieces {
+            if piece.fate == Fate::Sacked {
+                piece.fate = Fate::Due;
+                self.due += 1;
+            }
+        }
+        self.cursor = 0;
+    }
+
+    /// What was sent for the last time before `sent` and has not arrived is lost: a hop keeps order. Calls `found` for each and makes it due.
+    pub(crate) fn overtaken(&mut self, sent: Instant, mut found: impl FnMut(&Piece)) {
+        while let Some((at, start, end)) = self.log.front().copied().filter(|l| l.0 < sent) {
+            self.log.pop_front();
+            let mut i = self.place(start);
+            while let Some(piece) = self.pieces.get(i).filter(|p| p.start < end) {
+                if piece.sent == at && piece.fate == Fate::Flying {
+                    found(piece);
+                    self.make_due(i);
+                }
+                i += 1;
+            }
+        }
+    }
+
+    /// Piece `i` is to be sent again.
+    pub(crate) fn make_due(&mut self, i: usize) {
+        if let Some(piece) = self.pieces.get_mut(i).filter(|p| p.fate == Fate::Flying) {
+            piece.fate = Fate::Due;
+            self.due += 1;
+            self.cursor = self.cursor.min(piece.start);
+        }
+    }
+
+    /// Everything that flies and reaches beyond `at` is to be sent again.
+    pub(crate) fn rewind(&mut self, at: u64) {
+        for i in self.place(at)..self.pieces.len() {
+            self.make_due(i);
+        }
+    }
+
+    /// The first piece that is due.
+    pub(crate) fn first_due(&mut self) -> Option<usize> {
+        if self.due == 0 {
+            return None;
+        }
+        let from = self.place(self.cursor);
+        let found = self.pieces.range(from..).position(|p| p.fate == Fate::Due).map(|n| from + n);
+        if let Some(i) = found {
+            self.cursor = self.pieces[i].start;
+        }
+        found
+    }
+
+    /// What the receiver expects by the time that something sent now arrives.
+    pub(crate) fn expected(&mut self, una: u64) -> u64 {
+        match self.first_due() {
+            Some(i) => self.pieces[i].start.max(una),
+            None => self.forwarded(una),
+        }
+    }
+
+    /// Piece `i` is sent now, or a further copy of it.
+    pub(crate) fn stamp(&mut self, i: usize, now: Instant, copy: bool) {
+        let piece = &mut self.pieces[i];
+        self.due -= usize::from(piece.fate == Fate::Due);
+        piece.fate = Fate::Flying;
+        if !copy {
+            piece.times = piece.times.saturating_add(1);
+            (piece.before, piece.first) = (piece.sent, now);
+        }
+        piece.sent = now;
+        self.log.push_back((now, piece.start, piece.end));
+    }
+
+    /// Gives everything back.
+    pub(crate) fn clear(&mut self, cx: &mut Cx<'_>) {
+        for piece in self.pieces.drain(..).chain(self.queue.drain(..)) {
+            cx.recycle(piece.packet);
+        }
+        *self = Self::default();
+    }
+}

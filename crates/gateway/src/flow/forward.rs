@@ -1,0 +1,495 @@
+//! From the sender to the receiver: what is held, and what goes out when the hop is granted.
+//!
+//! - Data is held until the receiver has acknowledged it. A segment of which everything is held already, or has arrived, is a copy and is swallowed: its first
+//!   is on the way, or is repaired here. When our own tries are used up, the sender's copy goes out.
+//! - Bytes that fill a gap (their loss was in front of the gateway) go out before what waits. While a gap is open nothing beyond it is forwarded that the
+//!   receiver's window does not hold: it would be discarded.
+//! - A packet leaves with the latest acknowledgment, window and echo that the sender has said since: data that waited must not carry old news (RFC 5961, section 5.2,
+//!   refuses an ACK that is too old).
+//! - A pure ACK passes at once. Its sequence number is beyond the receiver's window when data is forwarded beyond it, and then it would be discarded (RFC 9293,
+//!   section 3.10.7.4): it carries the number that the receiver expects by the time it arrives. Its timestamp is not newer than that of data which is still
+//!   to come, or that would be refused (PAWS, RFC 7323, section 5). For the same reason nothing leaves with an older timestamp than what left before it: a repair,
+//!   or what waited behind a byte that the sender sent again, carries the latest that left.
+//! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
+
+use super::cache::{Fate, Piece};
+use super::copies::{APART, REPAIR_COPIES};
+use super::{Flow, Shared};
+use crate::gateway::SATELLITE;
+use crate::report::State;
+use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, SackList, Size, TcpHeader};
+use std::collections::VecDeque;
+
+/// Positions further beyond what was shown than this are not the sender's.
+const BEYOND: u64 = 1 << 20;
+/// Bandwidth-delay products that are held for one flow at most.
+const MOST_PRODUCTS: u64 = 3;
+/// Held in any case.
+const LEAST_HELD: u64 = 256 << 10;
+
+/// What is known of the sender.
+#[derive(Debug, Default)]
+pub(crate) struct Sender {
+    /// Position after its last byte seen.
+    pub(super) top: u64,
+    /// Its latest acknowledgment of the other direction, window and timestamps.
+    news: Option<TcpHeader>,
+    /// The acknowledgment that the receiver knows.
+    told: Option<u32>,
+    /// The latest timestamp that left.
+    stamp: Option<u32>,
+    /// Its reset, while data is before it.
+    reset: Option<Pkt>,
+    /// Further copies: when, of what, and how many after that.
+    copies: VecDeque<(Instant, u64, u64, u8)>,
+    /// When something may go that may not now.
+    pub(super) wake_at: Option<Instant>,
+    /// Payload and header bytes of the last full packet.
+    sizes: (u32, u32),
+    pub(super) swallowed: u64,
+}
+
+impl Sender {
+    /// What it has acknowledged of the other direction.
+    pub(super) fn acked(&self) -> bentpipe_base::Seq {
+        self.news.map_or(bentpipe_base::Seq(0), |n| n.ack)
+    }
+
+    /// It sends timestamps.
+    pub(super) fn stamps(&self) -> bool {
+        self.news.is_some_and(|n| n.timestamps.is_some())
+    }
+
+    /// Share of the hop's bytes that is payload.
+    pub(super) fn payload_share(&self, framing: Size) -> f64 {
+        let (payload, header) = if self.sizes.0 == 0 { (1460, 40) } else { self.sizes };
+        f64::from(payload) / (f64::from(payload + header) + framing.0 as f64)
+    }
+
+    /// The sequence number it expects of the other direction.
+    pub(super) fn expects(&self) -> Option<u32> {
+        self.news.map(|news| news.ack.0)
+    }
+
+    pub(super) fn clear(&mut self, cx: &mut Cx<'_>) {
+        if let Some(reset) = self.reset.take() {
+            cx.recycle(reset);
+        }
+        self.copies.clear();
+    }
+}
+
+/// What may go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// A piece that the receiver misses.
+    Hole(usize),
+    /// A piece that is due since the receiver had no room for it.
+    Due(usize),
+    /// The head, into a closed window.
+    Probe,
+    /// A further copy of a piece.
+    Copy(usize),
+    /// So many bytes of what waits.
+    New(u64),
+    /// The reset.
+    Reset,
+}
+
+/// Sequence number `a` is later than `b`.
+pub(super) const fn later(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).cast_signed() > 0
+}
+
+impl Flow {
+    /// A packet of the sender, the handshake aside.
+    pub(super) fn from_sender(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared<'_>) {
+        packet.tcp.window = self.shake.window_for_receiver(packet.tcp.window);
+        self.note(&packet);
+        let flags = packet.tcp.flags;
+        let position = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.seq, self.sender.top));
+        let (Some(start), true) = (position, self.works()) else {
+            self.ends(&packet);
+            self.pass(cx, crate::gateway::LAN, packet, shared);
+            return;
+        };
+        let end = start + packet.seq_len();
+        if flags.has(Flags::RST) {
+            self.reset(cx, packet, shared);
+        } else if end == start {
+            self.pure(cx, start, packet, shared);
+        } else if start > self.shown.edge.max(self.sender.top) + BEYOND || self.is_keep_alive(start, end) {
+            self.pass(cx, crate::gateway::LAN, packet, shared);
+        } else {
+            self.data(cx, start, end, packet, shared);
+        }
+    }
+
+    /// Notes what the sender says of the other direction.
+    fn note(&mut self, packet: &Packet) {
+        let tcp = packet.tcp;
+        if tcp.flags.has(Flags::ACK) && self.sender.news.is_none_or(|n| !later(n.ack.0, tcp.ack.0)) {
+            self.sender.news = Some(tcp);
+            if self.fins.1.is_some_and(|fin| !later(fin, tcp.ack.0)) {
+                self.fins_acked.1 = true;
+                self.settle_end();
+            }
+        }
+    }
+
+    /// Both ends have closed and know it of each other.
+    pub(super) fn settle_end(&mut self) {
+        if self.fins_acked == (true, true) {
+            self.state = State::Closed;
+        }
+    }
+
+    /// A probe that nothing is missing: one byte, or none, before what is expected (RFC 9293, section 3.8.4).
+    fn is_keep_alive(&self, start: u64, end: u64) -> bool {
+        self.una >= self.sender.top && start + 1 == self.una && end <= self.una
+    }
+
+    fn reset(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
+        self.state = State::Closed;
+        if self.cache.queue.is_empty() || self.sender.reset.is_some() {
+            self.pass(cx, crate::gateway::LAN, packet, shared);
+        } else {
+            self.sender.reset = Some(packet);
+        }
+    }
+
+    fn pure(&mut self, cx: &mut Cx<'_>, start: u64, mut packet: Pkt, shared: &mut Shared<'_>) {
+        if start >= self.una
+            && let Some(lan) = self.shake.lan()
+        {
+            packet.tcp.seq = lan.isn.at(self.cache.expected(self.una).min(start));
+        }
+        if let (Some(stamp), Some(oldest)) = (&mut packet.tcp.timestamps, self.oldest_stamp())
+            && later(stamp.value, oldest)
+        {
+            stamp.value = oldest;
+        }
+        self.sender.told = Some(packet.tcp.ack.0);
+        self.pass(cx, crate::gateway::LAN, packet, shared);
+    }
+
+    /// Timestamp of the first byte that the receiver may still have to take.
+    fn oldest_stamp(&self) -> Option<u32> {
+        let head = self.cache.pieces.front().or(self.cache.queue.front())?;
+        head.packet.tcp.timestamps.map(|t| t.value)
+    }
+
+    /// Bytes `[start, end)` of the sender.
+    fn data(&mut self, cx: &mut Cx<'_>, start: u64, end: u64, packet: Pkt, shared: &mut Shared<'_>) {
+        let flags = packet.tcp.flags;
+        if flags.has(Flags::FIN) {
+            self.fins.0 = Some(end);
+            self.state = if self.state == State::Closed { State::Closed } else { State::Closing };
+        }
+        self.sender.top = self.sender.top.max(end);
+        if packet.body.len > self.sender.sizes.0.min(u32::from(u16::MAX)) && packet.segment == 0 {
+            self.sender.sizes = (packet.body.len, u32::from(packet.header_len));
+        }
+        let missing = if end <= self.una { Vec::new() } else { self.cache.missing(start.max(self.una), end) };
+        if missing.is_empty() {
+            self.swallow(cx, start, end, packet, shared);
+            return;
+        }
+        if self.is_full(&packet, shared) || (flags.has(Flags::URG) && missing != [(start, end)]) {
+            shared.counters.overflow += 1;
+            self.pass(cx, crate::gateway::LAN, packet, shared);
+            return;
+        }
+        self.keep(cx, start, end, packet, &missing);
+        self.tell_receiver(cx, shared);
+    }
+
+    /// Holds those parts of a packet that are missing.
+    fn keep(&mut self, cx: &mut Cx<'_>, start: u64, end: u64, packet: Pkt, missing: &[(u64, u64)]) {
+        if missing == [(start, end)] {
+            self.cache.hold(self.una, Piece::new(start, end, packet));
+            return;
+        }
+        for (from, to) in missing {
+            let mut piece = Piece::new(start, end, cx.duplicate(&packet));
+            piece.drop_front(*from);
+            piece.drop_back(*to);
+            self.cache.hold(self.una, piece);
+        }
+        cx.recycle(packet);
+    }
+
+    /// No more is held than three products, or what the limits allow; the window shown keeps a sender below that.
+    fn is_full(&self, packet: &Packet, shared: &Shared<'_>) -> bool {
+        let len = u64::from(packet.body.len);
+        let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
+        let most = whole.unwrap_or(u64::MAX).max(LEAST_HELD).min(shared.config.limits.per_flow.0);
+        self.cache.bytes + len > most || shared.memory.used + len > shared.memory.limit
+    }
+
+    fn path_trip(&self) -> bentpipe_base::Duration {
+        self.trip.smoothed() + self.shake.lan_trip.unwrap_or_default()
+    }
+
+    /// What waits may carry news of the other direction for which it would wait too long: then a part without data goes now.
+    fn tell_receiver(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        let Some(news) = self.sender.news else { return };
+        let fresh = self.sender.told != Some(news.ack.0) || !news.sack.is_empty();
+        if !fresh || self.choose(cx.now, shared).is_some() {
+            return;
+        }
+        let Some(last) = self.cache.queue.back().filter(|p| !p.whole()) else { return };
+        let mut ack = cx.duplicate(&last.packet);
+        ack.body.len = 0;
+        ack.segment = 0;
+        ack.tcp.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0 | Flags::CWR.0);
+        if let Some(lan) = self.shake.lan() {
+            let start = self.cache.top(self.una);
+            ack.tcp.seq = lan.isn.at(start);
+            self.pure(cx, start, ack, shared);
+        }
+    }
+
+    /// What may go out now, if anything; otherwise notes when something may.
+    pub(super) fn choose(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Choice> {
+        self.sender.wake_at = None;
+        if !self.works() || (self.cache.is_empty() && self.sender.reset.is_none()) {
+            return None;
+        }
+        if self.receiver.stopped.is_some() {
+            return (self.recovery.probe && !self.cache.is_empty()).then_some(Choice::Probe);
+        }
+        let path = self.path(now, shared);
+        let limit = self.receiver.limit(now, self.trip.smoothed(), self.shown.room(&path));
+        let held = self.receiver.next().filter(|at| *at > now);
+        let mut due = None;
+        if let Some(i) = self.cache.first_due() {
+            let piece = &self.cache.pieces[i];
+            if piece.start <= self.una || piece.end <= self.receiver.edge {
+                return Some(Choice::Hole(i));
+            }
+            if piece.end <= limit && held.is_none() && !self.is_beyond_gap(piece.start) {
+                due = Some(Choice::Due(i));
+            }
+        }
+        // copies keep their distance whatever else there is to send
+        if let Some(choice) = self.further_copy(now).or(due) {
+            return Some(choice);
+        }
+        let n =
+            if self.cache.first_due().is_some() || held.is_some() { 0 } else { self.fresh(limit, shared) };
+        if n > 0 {
+            return Some(Choice::New(n));
+        }
+        if self.cache.queue.is_empty() && self.cache.due == 0 {
+            return self.sender.reset.is_some().then_some(Choice::Reset);
+        }
+        self.wait(now, held);
+        None
+    }
+
+    /// Something waits for the reader: it may go when the rate allows, or the predicted edge has moved by a segment.
+    fn wait(&mut self, now: Instant, held: Option<Instant>) {
+        self.receiver.held_back();
+        let Some(rate) = self.receiver.rate().filter(|r| *r > 0.0) else { return };
+        let step = bentpipe_base::Duration::from_secs_f64(self.shake.mss() as f64 / rate);
+        let at = held.unwrap_or(now + step.max(bentpipe_base::Duration::from_millis(1)));
+        self.sender.wake_at = Some(self.sender.wake_at.map_or(at, |other| other.min(at)));
+    }
+
+    fn further_copy(&mut self, now: Instant) -> Option<Choice> {
+        while let Some((at, start, _, _)) = self.sender.copies.front().copied() {
+            let i = self.cache.place(start);
+            let flies = self.cache.pieces.get(i).is_some_and(|p| p.start == start && p.fate == Fate::Flying);
+            if !flies {
+                self.sender.copies.pop_front();
+            } else if at <= now {
+                return Some(Choice::Copy(i));
+            } else {
+                self.sender.wake_at = Some(at);
+                return None;
+            }
+        }
+        None
+    }
+
+    /// True when a loss in front of the gateway lies before `at`, and it lies beyond the receiver's window.
+    fn is_beyond_gap(&self, at: u64) -> bool {
+        at >= self.receiver.edge && self.cache.gap_before(self.una, at)
+    }
+
+    /// Bytes of the first packet that waits which may go.
+    fn fresh(&self, limit: u64, shared: &Shared<'_>) -> u64 {
+        let Some(first) = self.cache.queue.front() else { return 0 };
+        let whole = first.end - first.start;
+        let (segment, len) = (first.packet.segment, u64::from(first.packet.body.len));
+        let largest = u64::from(shared.shaper.largest(segment));
+        let gap = self.cache.gap_before(self.una, first.start);
+        let limit = if gap { limit.min(self.receiver.edge) } else { limit };
+        let room = limit.saturating_sub(first.start);
+        if room >= whole && (len <= largest || segment == 0) || first.whole() {
+            return whole;
+        }
+        let n = room.min(largest).min(len);
+        let segments = n - n % u64::from(segment.max(1));
+        if segment > 0 && segments > 0 {
+            return segments;
+        }
+        // a receiver whose whole window is smaller than a segment gets what it can take
+        let alone = self.cache.pieces.is_empty() && first.start == self.una;
+        if alone { n.min(self.receiver.window(self.una)) } else { 0 }
+    }
+
+    /// The hop is granted: sends one packet or nothing; returns what the hop counts for it.
+    pub(crate) fn serve(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
+        let sent = match self.choose(cx.now, shared) {
+            None => return Size::ZERO,
+            Some(Choice::Hole(i)) => {
+                shared.counters.repairs += 1;
+                // a repair that is lost as well costs another round trip, and a second copy of it next to nothing
+                let left = self.recovery.copies.max(REPAIR_COPIES) - 1;
+                self.send_piece(cx, i, (left, false), shared)
+            }
+            Some(Choice::Due(i)) => {
+                shared.counters.resent += 1;
+                let left = self.recovery.copies.saturating_sub(1);
+                self.send_piece(cx, i, (left, false), shared)
+            }
+            Some(Choice::Probe) => self.send_probe(cx, shared),
+            Some(Choice::Copy(i)) => {
+                let left = self.sender.copies.pop_front().map_or(0, |c| c.3);
+                shared.counters.copies += 1;
+                self.send_piece(cx, i, (left, true), shared)
+            }
+            Some(Choice::New(n)) => {
+                shared.counters.forwarded += 1;
+                let i = self.next_piece(cx, n);
+                let left = self.recovery.copies.saturating_sub(1);
+                self.send_piece(cx, i, (left, false), shared)
+            }
+            Some(Choice::Reset) => match self.sender.reset.take() {
+                Some(reset) => {
+                    let size = shared.shaper.cost(&reset);
+                    cx.send(SATELLITE, reset);
+                    size
+                }
+                None => Size::ZERO,
+            },
+        };
+        self.account(shared);
+        sent
+    }
+
+    fn send_probe(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
+        self.probed(cx.now, shared);
+        if self.cache.pieces.is_empty() {
+            let n = self
+                .cache
+                .queue
+                .front()
+                .map_or(0, |p| (p.end - p.start).min(u64::from(p.packet.segment.max(1))));
+            let whole = self.cache.queue.front().is_some_and(|p| p.packet.segment == 0 || p.whole());
+            let n = if whole { self.cache.queue.front().map_or(0, |p| p.end - p.start) } else { n };
+            self.next_piece(cx, n);
+        }
+        self.send_piece(cx, 0, (0, false), shared)
+    }
+
+    /// Moves the first `n` bytes that wait to what is forwarded.
+    fn next_piece(&mut self, cx: &mut Cx<'_>, n: u64) -> usize {
+        if let Some(mut piece) = self.cache.queue.pop_front() {
+            let at = piece.start + n;
+            if at < piece.end {
+                let mut rest = Piece::new(piece.start, piece.end, cx.duplicate(&piece.packet));
+                rest.drop_front(at);
+                piece.drop_back(at);
+                self.cache.queue.push_front(rest);
+            }
+            self.cache.push_forwarded(piece);
+        }
+        self.cache.pieces.len().saturating_sub(1)
+    }
+
+    /// Sends piece `i`, with `left` copies to follow; or it is a copy itself.
+    fn send_piece(
+        &mut self,
+        cx: &mut Cx<'_>,
+        i: usize,
+        (left, copy): (u8, bool),
+        shared: &mut Shared<'_>,
+    ) -> Size {
+        let Some(piece) = self.cache.pieces.get(i) else { return Size::ZERO };
+        let (start, end) = (piece.start, piece.end);
+        let mut packet = cx.duplicate(&piece.packet);
+        self.cache.stamp(i, cx.now, copy);
+        self.refresh(&mut packet);
+        self.stamp(&mut packet);
+        let size = shared.shaper.cost(&packet);
+        if left > 0 {
+            self.sender.copies.push_back((cx.now + APART, start, end, left - 1));
+        }
+        if end > self.receiver.edge {
+            self.receiver.sent(cx.now, u64::from(packet.body.len));
+        }
+        self.recovery.sent(cx.now, self.trip.timeout());
+        let path = self.path(cx.now, shared);
+        self.recovery.copies = self.copies(&path, shared);
+        cx.send(SATELLITE, packet);
+        size
+    }
+
+    /// Timestamps do not go back.
+    pub(super) fn stamp(&mut self, packet: &mut Packet) {
+        let Some(stamp) = &mut packet.tcp.timestamps else { return };
+        if let Some(latest) = self.sender.stamp.filter(|latest| later(*latest, stamp.value)) {
+            stamp.value = latest;
+        }
+        self.sender.stamp = Some(stamp.value);
+    }
+
+    /// What the sender has said since the packet came.
+    fn refresh(&mut self, packet: &mut Packet) {
+        let Some(news) = self.sender.news.filter(|_| packet.tcp.flags.has(Flags::ACK)) else { return };
+        self.sender.told = Some(news.ack.0);
+        if packet.tcp.ack == news.ack && packet.tcp.window == news.window {
+            return;
+        }
+        packet.tcp.ack = news.ack;
+        packet.tcp.window = news.window;
+        if let (Some(stamp), Some(latest)) = (&mut packet.tcp.timestamps, news.timestamps) {
+            stamp.echo = latest.echo;
+        }
+        if !packet.tcp.sack.is_empty() {
+            let mut kept = SackList::default();
+            for &(left, right) in packet.tcp.sack.as_slice() {
+                if later(left.0, news.ack.0) {
+                    kept.push(left, right);
+                }
+            }
+            set_sack(packet, kept);
+        }
+    }
+
+    /// Everything that waits leaves at once.
+    pub(super) fn flush(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        while let Some(piece) = self.cache.queue.pop_front() {
+            let mut packet = piece.packet;
+            self.refresh(&mut packet);
+            self.pass(cx, crate::gateway::LAN, packet, shared);
+        }
+        if let Some(reset) = self.sender.reset.take() {
+            self.pass(cx, crate::gateway::LAN, reset, shared);
+        }
+    }
+
+    pub(super) const fn paced_until(&self) -> Option<Instant> {
+        self.sender.wake_at
+    }
+}
+
+/// Other SACK blocks; the header's length follows.
+pub(super) fn set_sack(packet: &mut Packet, sack: SackList) {
+    let before = packet.tcp.wire_len();
+    packet.tcp.sack = sack;
+    packet.header_len = (packet.header_len + packet.tcp.wire_len()).saturating_sub(before);
+}

@@ -1,0 +1,232 @@
+//! The handshake: window scaling towards a sender whose receiver has none.
+//!
+//! Source: TCP-SuperCharger [SC] reads 16-bit windows and must show larger ones; how is RFC 7323, section 2: a shift is agreed on when both SYNs carry the
+//! option. So the gateway adds the option to the SYN or SYN/ACK that the sender receives, and takes the sender's own away from the SYN/ACK that goes to
+//! a receiver which offered none. Both ends then keep to what they believe: the sender's windows arrive scaled and are told to the receiver unscaled,
+//! at most 65 535; windows shown to the sender carry our shift. Windows in SYNs are never scaled (RFC 7323, section 2.2).
+//! Where both scale, the shift shown is the larger of the receiver's and ours. Everything else in a SYN stays as it is.
+//!
+//! The shift is the smallest that holds two bandwidth-delay products; without a configured rate 7, what hosts commonly offer. It is chosen once: SYNs
+//! that are sent again get the same.
+
+use crate::counters::Why;
+use crate::gateway::{LAN, SATELLITE};
+use crate::table::persist::Persist;
+use bentpipe_base::{Duration, Flags, Foreign, Instant, Packet, Port, Rate, Seq};
+
+/// The largest shift (RFC 7323, section 2.3).
+const LARGEST: u8 = 14;
+/// Without a rate.
+const COMMON: u8 = 7;
+/// The round trip that is assumed before there is one: two geostationary hops.
+const ASSUMED: Duration = Duration::from_millis(1500);
+/// Room for options in a TCP header (RFC 9293, section 3.1).
+const OPTION_SPACE: u8 = 40;
+
+/// What an end said in its SYN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) isn: Seq,
+    /// Of the SYN and its data in sequence space.
+    pub(crate) len: u32,
+    scale: Option<u8>,
+    sack: bool,
+    mss: u16,
+    /// When it came first, and whether it came again.
+    at: Instant,
+    again: bool,
+}
+
+/// The two SYNs of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handshake {
+    lan: Option<End>,
+    satellite: Option<End>,
+    /// Who opened, while the handshake is not complete.
+    opener: Option<Port>,
+    /// The shift that the sender was shown.
+    shown: Option<u8>,
+    /// Round trips behind either port, as far as the handshake told.
+    pub(crate) lan_trip: Option<Duration>,
+    pub(crate) hop_trip: Option<Duration>,
+}
+
+/// Bytes that options may still take.
+fn option_space(packet: &Packet) -> u8 {
+    OPTION_SPACE.saturating_sub(packet.tcp.wire_len() - 20).saturating_sub(packet.foreign.len)
+}
+
+/// The smallest shift whose range holds two bandwidth-delay products.
+pub(crate) fn shift_for(rate: Option<Rate>, trip: Option<Duration>) -> u8 {
+    let Some(rate) = rate else { return COMMON };
+    let wanted = rate.bytes_in(trip.unwrap_or(ASSUMED) * 2).0;
+    (0..LARGEST).find(|shift| u64::from(u16::MAX) << shift >= wanted).unwrap_or(LARGEST)
+}
+
+impl Handshake {
+    /// Whether a connection that begins so may be touched.
+    pub(crate) fn judge(syn: &Packet) -> Result<(), Why> {
+        if syn.foreign.has(Foreign::SIGNED) {
+            return Err(Why::Signed);
+        }
+        if syn.foreign.has(Foreign::MULTIPATH) {
+            return Err(Why::Multipath);
+        }
+        Ok(())
+    }
+
+    /// Notes a SYN or SYN/ACK that came in at `from` and edits it for the other side.
+    pub(crate) fn syn(
+        &mut self,
+        now: Instant,
+        from: Port,
+        syn: &mut Packet,
+        rate: Option<Rate>,
+    ) -> Result<(), Why> {
+        Self::judge(syn)?;
+        let tcp = &syn.tcp;
+        let end = End {
+            isn: tcp.seq,
+            len: syn.seq_len() as u32,
+            scale: tcp.window_scale.map(|s| s.min(LARGEST)),
+            sack: tcp.sack_permitted,
+            mss: tcp.mss.unwrap_or(536),
+            at: now,
+            again: false,
+        };
+        let answer = tcp.flags.has(Flags::ACK);
+        let place = if from == LAN { &mut self.lan } else { &mut self.satellite };
+        let known = place.filter(|known| known.isn == end.isn);
+        *place = Some(known.map_or(end, |known| End { at: known.at, again: true, ..end }));
+        if answer && known.is_none() {
+            self.opener = Some(if from == LAN { SATELLITE } else { LAN });
+            self.measure(now, from);
+        }
+        if from == LAN {
+            self.towards_receiver(syn);
+            Ok(())
+        } else {
+            self.towards_sender(syn, answer, rate)
+        }
+    }
+
+    /// Something came in at `from` that answers the other side's SYN: a round trip, unless that SYN was sent again (Karn).
+    fn measure(&mut self, now: Instant, from: Port) {
+        let (trip, other) =
+            if from == LAN { (&mut self.lan_trip, self.satellite) } else { (&mut self.hop_trip, self.lan) };
+        if let Some(other) = other.filter(|other| !other.again) {
+            trip.get_or_insert(now.since(other.at));
+        }
+    }
+
+    /// The handshake is complete: the opener answers the SYN/ACK.
+    pub(crate) fn acknowledged(&mut self, now: Instant, from: Port) {
+        if self.opener == Some(from) {
+            self.opener = None;
+            self.measure(now, from);
+        }
+    }
+
+    fn towards_receiver(&self, syn: &mut Packet) {
+        if self.satellite.is_some_and(|s| s.scale.is_none()) && syn.tcp.window_scale.is_some() {
+            edit(syn, None);
+        }
+    }
+
+    fn towards_sender(&mut self, syn: &mut Packet, answer: bool, rate: Option<Rate>) -> Result<(), Why> {
+        // an answer has the option only if the question had it
+        if answer && self.lan.is_some_and(|l| l.scale.is_none()) {
+            return Ok(());
+        }
+        let wished = self.shown.unwrap_or_else(|| shift_for(rate, self.hop_trip));
+        let shift = syn.tcp.window_scale.map_or(wished, |s| s.min(LARGEST).max(wished));
+        if syn.tcp.window_scale.is_none() && option_space(syn) < 4 {
+            return Err(Why::OptionSpace);
+        }
+        edit(syn, Some(shift));
+        self.shown = Some(shift);
+        Ok(())
+    }
+
+    fn scaling(&self) -> bool {
+        self.shown.is_some() && self.lan.is_some_and(|l| l.scale.is_some())
+    }
+    /// Shift of the windows that the sender sees.
+    pub(crate) fn shown_shift(&self) -> u8 {
+        if self.scaling() { self.shown.unwrap_or(0) } else { 0 }
+    }
+    /// Shift of the receiver's windows as they come.
+    pub(crate) fn receiver_shift(&self) -> u8 {
+        let both = self.lan.is_some_and(|l| l.scale.is_some());
+        self.satellite.and_then(|s| s.scale).filter(|_| both).unwrap_or(0)
+    }
+    /// The sender's window field as the receiver must read it.
+    pub(crate) fn window_for_receiver(&self, field: u16) -> u16 {
+        let known = self.satellite.is_some_and(|s| s.scale.is_some());
+        let shift = self.lan.and_then(|l| l.scale).filter(|_| self.scaling() && !known).unwrap_or(0);
+        u16::try_from(u32::from(field) << shift).unwrap_or(u16::MAX)
+    }
+    /// Shifts, as they are kept.
+    pub(crate) fn persist(&self, to: &mut Persist) {
+        let scales = self.satellite.is_some_and(|s| s.scale.is_some());
+        to.shown_shift = self.shown_shift();
+        to.receiver_shift = self.receiver_shift();
+        to.sender_shift = self.lan.and_then(|l| l.scale).filter(|_| self.scaling()).unwrap_or(0);
+        to.believed_shift = if scales { to.sender_shift } else { 0 };
+    }
+
+    /// From what was kept: both SYNs are taken to lie just before what is expected next.
+    pub(crate) fn resume(kept: &Persist) -> Self {
+        let scaling = kept.shown_shift | kept.sender_shift > 0;
+        let known =
+            kept.receiver_shift > 0 || (kept.sender_shift > 0 && kept.believed_shift == kept.sender_shift);
+        let end = |expected: Seq, scale| End {
+            isn: Seq(expected.0.wrapping_sub(1)),
+            len: 1,
+            scale,
+            sack: kept.sack,
+            mss: kept.mss,
+            at: Instant::ZERO,
+            again: true,
+        };
+        Self {
+            lan: Some(end(kept.una, scaling.then_some(kept.sender_shift))),
+            satellite: Some(end(kept.back_una, known.then_some(kept.receiver_shift))),
+            opener: None,
+            shown: scaling.then_some(kept.shown_shift),
+            hop_trip: Some(kept.hop_trip).filter(|t| !t.is_zero()),
+            lan_trip: Some(kept.lan_trip).filter(|t| !t.is_zero()),
+        }
+    }
+
+    /// Positions of the sender's bytes count from here: this one is the first after the SYN.
+    pub(crate) fn count_from(&mut self, first: Seq) {
+        if let Some(lan) = &mut self.lan {
+            lan.isn = Seq(first.0.wrapping_sub(1));
+        }
+    }
+
+    /// The sender's SYN.
+    pub(crate) const fn lan(&self) -> Option<End> {
+        self.lan
+    }
+    /// The receiver's SYN.
+    pub(crate) const fn satellite(&self) -> Option<End> {
+        self.satellite
+    }
+    /// Largest payload the sender sends.
+    pub(crate) fn mss(&self) -> u64 {
+        u64::from(self.satellite.map_or(536, |s| s.mss)).max(1)
+    }
+    /// Both ends understand SACK.
+    pub(crate) fn sack(&self) -> bool {
+        self.lan.is_some_and(|l| l.sack) && self.satellite.is_some_and(|s| s.sack)
+    }
+}
+
+/// Sets or takes away the option; the header's length follows.
+fn edit(syn: &mut Packet, scale: Option<u8>) {
+    let before = syn.tcp.wire_len();
+    syn.tcp.window_scale = scale;
+    syn.header_len = (syn.header_len + syn.tcp.wire_len()).saturating_sub(before);
+}

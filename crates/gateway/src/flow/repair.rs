@@ -1,0 +1,202 @@
+//! Loss in the hop: found, repaired and counted here, so that the sender need not.
+//!
+//! Sources: TCP-SuperCharger [SC] has no loss; RACK (RFC 8985) for time as the judge; Snoop (Balakrishnan et al., 1995) for a repair from the middle; Liu and Lee (WCNC
+//! 2013) for the observation that recovery of a full window is limited by flow control. The rules:
+//! - The hop keeps order. What was last sent before something that has arrived is lost, and so is the head when an ACK for it comes again more than
+//!   10 ms after its last copy's trip. An arrival that is too early for the last copy is credited to the one before.
+//! - After a hole the receiver keeps only what lies within its window [h, E). What was sent beyond E before the repair arrives is discarded. So at each new hole
+//!   everything beyond E that was sent is due again, right behind the repair, and new data follows without a pause.
+//! - Nothing heard for 1.5 D + 4 var: the head is sent again, at most 3 times with doubled waits; then it is the sender's turn.
+//! - A closed window (una at the edge itself): everything stops, the head probes it once per second (RFC 9293, section 3.8.6.1), and when it opens everything sent
+//!   beyond the edge is due again.
+
+use super::cache::{Credit, Fate};
+use super::{Flow, Shared};
+use bentpipe_base::{Cx, Duration, Instant};
+
+/// Lateness beyond which an ACK tells that the head is missing.
+const LATE: Duration = Duration::from_millis(10);
+/// Timeouts before it is the sender's turn.
+const TRIES: u32 = 3;
+/// Between probes of a closed window.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// Where the repair of a flow stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recovery {
+    /// End of the last hole: until everything before it has arrived, windows tell nothing of the application.
+    hole_end: u64,
+    /// Last progress, or first sending after none was outstanding.
+    progress: Option<Instant>,
+    /// Timeouts since then.
+    tries: u32,
+    /// When the next probe of a closed window goes.
+    probe_at: Option<Instant>,
+    /// One is due.
+    pub(super) probe: bool,
+    /// When the receiver's window was last nearly closed.
+    tight: Option<Instant>,
+    /// Timeout in force.
+    timeout: Duration,
+    /// Copies of each packet.
+    pub(super) copies: u8,
+    pub(super) losses: u64,
+    pub(super) timeouts: u64,
+}
+
+impl Recovery {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let timeout = self.progress.filter(|_| self.tries < TRIES && self.probe_at.is_none() && !self.probe);
+        let timeout = timeout.map(|since| since + self.timeout * (1 << self.tries));
+        [timeout, self.probe_at].into_iter().flatten().min()
+    }
+
+    /// Our own tries are used up.
+    pub(super) const fn exhausted(&self) -> bool {
+        self.tries >= TRIES
+    }
+
+    /// Something was sent: the timeout runs.
+    pub(super) fn sent(&mut self, now: Instant, timeout: Duration) {
+        if self.progress.is_none() {
+            self.progress = Some(now);
+            self.timeout = timeout;
+        }
+    }
+}
+
+impl Flow {
+    /// An acknowledgment from the receiver: `una` in order, `sacks` beyond, `window` left.
+    pub(super) fn learn(
+        &mut self,
+        cx: &mut Cx<'_>,
+        una: u64,
+        window: u64,
+        sacks: &[(u64, u64)],
+        shared: &mut Shared<'_>,
+    ) {
+        let now = cx.now;
+        let shortest = self.trip.shortest().0.saturating_sub(Duration::from_millis(1).0);
+        let mut credit = Credit::default();
+        let advanced = una > self.una;
+        self.una = self.una.max(una);
+        self.cache.acknowledge(cx, self.una, shortest, &mut credit);
+        for range in sacks {
+            self.cache.sack(cx, *range, shortest, &mut credit);
+        }
+        if let Some(sent) = credit.sample {
+            self.trip.sample(now, now.since(sent));
+        }
+        if advanced || credit.sent.is_some() {
+            self.recovery.tries = 0;
+            self.recovery.progress = (!self.cache.pieces.is_empty()).then_some(now);
+            self.recovery.timeout = self.trip.timeout();
+        }
+        // the head of what is held is kept by the receiver, and still it does not acknowledge it: it has dropped it
+        if self.cache.pieces.front().is_some_and(|p| p.fate == Fate::Sacked && p.start <= self.una) {
+            self.cache.renege();
+        }
+        let recovering = self.una < self.recovery.hole_end || !self.cache.sacked.is_empty();
+        let d = self.trip.smoothed();
+        self.receiver.told(now, self.una, window, recovering, d);
+        if self.receiver.window(self.una) < self.receiver.largest / 4 {
+            self.recovery.tight = Some(now);
+        }
+        let lost =
+            if self.receiver.stopped.is_some() { 0 } else { self.detect(now, advanced, credit.sent, shared) };
+        shared.shaper.losses.count(now, self.recovery.copies, credit.arrived, lost);
+        self.stop_or_go(now);
+    }
+
+    /// Finds what is lost; returns how many pieces that are new.
+    fn detect(
+        &mut self,
+        now: Instant,
+        advanced: bool,
+        sent: Option<Instant>,
+        shared: &mut Shared<'_>,
+    ) -> u32 {
+        let edge = self.receiver.edge;
+        let (mut holes, mut hole_end) = (0, self.recovery.hole_end);
+        let mut found = |start: u64, end: u64| {
+            if start < edge {
+                holes += 1;
+                hole_end = hole_end.max(end);
+            }
+        };
+        if let Some(sent) = sent {
+            self.cache.overtaken(sent, |piece| found(piece.start, piece.end));
+        }
+        let d = self.trip.smoothed();
+        let late = d + LATE + self.trip.variation() * 2;
+        let una = self.una;
+        let head = self.cache.pieces.front().filter(|p| p.fate == Fate::Flying && p.start <= una);
+        if !advanced
+            && let Some((start, end)) = head.filter(|p| now >= p.sent + late).map(|p| (p.start, p.end))
+        {
+            found(start, end);
+            self.cache.make_due(0);
+        }
+        self.recovery.hole_end = hole_end;
+        if holes > 0 {
+            self.cache.rewind(edge);
+        }
+        // what is missing while the reader does not keep up may well have arrived, and found no room
+        if self.recovery.tight.is_some_and(|at| now.since(at) < d * 2) || self.receiver.is_slow() {
+            if holes > 0 {
+                self.receiver.overflowed(now, d);
+            }
+            return 0;
+        }
+        if holes > 0 {
+            self.recovery.losses += u64::from(holes);
+            shared.counters.losses += u64::from(holes);
+        }
+        holes
+    }
+
+    /// Whether the receiver's window is closed.
+    fn stop_or_go(&mut self, now: Instant) {
+        let closed = self.receiver.window(self.una) == 0 && !self.cache.is_empty();
+        if closed && self.receiver.stopped.is_none() {
+            self.receiver.stop(now);
+            self.recovery.probe_at = Some(now + PROBE);
+            self.recovery.progress = None;
+        } else if !closed && self.receiver.stopped.is_some() {
+            self.receiver.reopen(now, self.trip.smoothed());
+            (self.recovery.probe_at, self.recovery.probe) = (None, false);
+            self.cache.rewind(0);
+            (self.recovery.progress, self.recovery.tries) = (Some(now), 0);
+            self.recovery.timeout = self.trip.timeout();
+        }
+    }
+
+    /// What has become due: a timeout, or a probe.
+    pub(super) fn timeouts(&mut self, cx: &Cx<'_>, shared: &mut Shared<'_>) {
+        if self.recovery.deadline().is_none_or(|at| at > cx.now) {
+            return;
+        }
+        if self.recovery.probe_at.take().is_some() {
+            self.recovery.probe = true;
+            return;
+        }
+        self.recovery.tries += 1;
+        self.recovery.timeouts += 1;
+        shared.counters.timeouts += 1;
+        self.head_again();
+    }
+
+    /// The head goes once more.
+    pub(super) fn head_again(&mut self) {
+        if let Some(head) = self.cache.pieces.front() {
+            self.recovery.hole_end = self.recovery.hole_end.max(head.end);
+            self.cache.make_due(0);
+        }
+    }
+
+    /// A probe was sent.
+    pub(super) fn probed(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        shared.counters.probes += 1;
+        (self.recovery.probe_at, self.recovery.probe) = (Some(now + PROBE), false);
+    }
+}

@@ -1,0 +1,97 @@
+//! The hop's round trip as the gateway sees it, and the gateway's own retransmission timeout.
+//!
+//! Source: RFC 6298 for the smoothing; TCP-SuperCharger [SC], equations (1) and (2), smooths D with 0.9 where RFC 6298 has 7/8, which is used here. A sample comes
+//! only from a piece that was sent once (Karn). The timeout is 1.5 D + 4 var: it must fire before the sender's (SRTT + 200 ms at least) can, or soon after.
+//! The shortest trip of the last ten to twenty seconds says whether an acknowledgment can belong to a copy.
+
+use bentpipe_base::{Duration, Instant};
+
+/// How long a shortest trip counts, once or twice.
+const MEMORY: Duration = Duration::from_secs(10);
+/// Before any sample.
+const UNKNOWN: Duration = Duration::from_secs(1);
+/// Shortest timeout: a delayed ACK must not look like a loss (RFC 9293, section 3.8.6.3: below 500 ms; hosts wait 40 to 200 ms).
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Estimators of D.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trip {
+    smoothed: Option<Duration>,
+    variation: Duration,
+    shortest: [Option<Duration>; 2],
+    since: Instant,
+}
+
+impl Trip {
+    pub(crate) fn sample(&mut self, now: Instant, trip: Duration) {
+        match self.smoothed {
+            None => {
+                self.variation = trip / 2;
+                self.smoothed = Some(trip);
+            }
+            Some(old) => {
+                let off = Duration(old.0.abs_diff(trip.0));
+                self.variation = Duration(self.variation.0 - self.variation.0 / 4 + off.0 / 4);
+                self.smoothed = Some(Duration(old.0 - old.0 / 8 + trip.0 / 8));
+            }
+        }
+        if now.since(self.since) >= MEMORY {
+            self.shortest = [None, self.shortest[0]];
+            self.since = now;
+        }
+        self.shortest[0] = Some(self.shortest[0].map_or(trip, |s| s.min(trip)));
+    }
+
+    /// D, once there was a sample.
+    pub(crate) const fn known(&self) -> Option<Duration> {
+        self.smoothed
+    }
+
+    /// D.
+    pub(crate) fn smoothed(&self) -> Duration {
+        self.smoothed.unwrap_or(UNKNOWN)
+    }
+
+    /// How much it varies.
+    pub(crate) const fn variation(&self) -> Duration {
+        self.variation
+    }
+
+    /// The shortest there can be: nothing known is no time at all.
+    pub(crate) fn shortest(&self) -> Duration {
+        self.shortest.into_iter().flatten().min().unwrap_or(Duration::ZERO)
+    }
+
+    /// After this much time an acknowledgment is overdue for good.
+    pub(crate) fn timeout(&self) -> Duration {
+        let d = self.smoothed();
+        (d + d / 2 + self.variation * 4).max(SHORTEST_TIMEOUT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn a_steady_trip_is_learnt_and_the_timeout_settles() {
+        let mut trip = Trip::default();
+        assert_eq!((trip.smoothed(), trip.shortest()), (UNKNOWN, Duration::ZERO));
+        for i in 0..100 {
+            trip.sample(Instant::ZERO + MS(i * 10), MS(600));
+        }
+        assert_eq!((trip.smoothed(), trip.shortest()), (MS(600), MS(600)));
+        assert!(trip.timeout() >= MS(900) && trip.timeout() < MS(901), "{}", trip.timeout());
+    }
+
+    #[test]
+    fn the_shortest_is_forgotten_after_twenty_seconds() {
+        let mut trip = Trip::default();
+        for i in 0..50 {
+            trip.sample(Instant::ZERO + MS(i * 500), if i == 0 { MS(100) } else { MS(300) });
+        }
+        assert_eq!(trip.shortest(), MS(300));
+    }
+}

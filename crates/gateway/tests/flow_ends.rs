@@ -1,0 +1,123 @@
+//! Transfers of any size both ways, through losses both ways: every byte arrives, every end is seen, nothing is kept.
+
+mod flow_rig;
+
+use bentpipe_base::Duration;
+use bentpipe_gateway::{Config as GatewayConfig, Mode};
+use bentpipe_nodes::Writer;
+use bentpipe_tcp::{Config, State};
+use flow_rig::{Hop, Plan, RECEIVER, Rig, SENDER, WINDS, at, gateway, modern, old};
+use proptest::prelude::*;
+
+/// What varies.
+#[derive(Clone, Debug)]
+struct Case {
+    seed: u64,
+    bytes: [u64; 2],
+    loss: [f64; 2],
+    delay: u64,
+    receiver: Kind,
+    sender: Kind,
+    receiver_opens: bool,
+    strict: bool,
+    rate: bool,
+    lan: [u32; 3],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Modern,
+    Old,
+    Plain,
+}
+
+fn config(kind: Kind) -> Config {
+    match kind {
+        Kind::Modern => modern(),
+        Kind::Old => old(),
+        Kind::Plain => {
+            let mut config = old();
+            config.options.sack = false;
+            config
+        }
+    }
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![Just(Kind::Modern), Just(Kind::Old), Just(Kind::Plain)]
+}
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 1u64..3000, 3000u64..2_000_000, 2_000_000u64..12_000_000]
+}
+
+fn loss() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), Just(1e-4), Just(1e-3), Just(1e-2), Just(5e-2)]
+}
+
+prop_compose! {
+    fn case()(
+        seed in 0u64..1_000_000,
+        bytes in [size(), size()],
+        loss in [loss(), loss()],
+        delay in prop_oneof![Just(1u64), Just(20), Just(275), Just(500), Just(800)],
+        (receiver, sender) in (kind(), kind()),
+        receiver_opens: bool,
+        strict in prop_oneof![4 => Just(false), 1 => Just(true)],
+        rate in prop_oneof![4 => Just(true), 1 => Just(false)],
+        lan in prop_oneof![Just([0; 3]), Just([1, 0, 0]), Just([0, 3, 3]), Just([3, 3, 10])],
+    ) -> Case {
+        Case { seed, bytes, loss, delay, receiver, sender, receiver_opens, strict, rate, lan }
+    }
+}
+
+fn run(case: &Case) {
+    let hop = Hop {
+        one_way: Duration::from_millis(case.delay),
+        loss: case.loss[0],
+        back_loss: case.loss[1],
+        queue: 4 << 20,
+        ..WINDS
+    };
+    let plan = Plan {
+        sender: config(case.sender),
+        receiver: config(case.receiver),
+        writes: case.bytes.map(Writer::Transfer),
+        receiver_opens: case.receiver_opens,
+        ..Plan::bulk(old())
+    };
+    let mode = if case.strict { Mode::Strict } else { Mode::Open };
+    let mut setup = GatewayConfig { mode, ..gateway(&hop) };
+    if !case.rate {
+        setup.rate = None;
+    }
+    let mut rig = Rig::new(case.seed, &hop, setup, &plan);
+    rig.lan = case.lan;
+    let mut t = 0.0;
+    let done = |rig: &Rig| {
+        [SENDER, RECEIVER]
+            .iter()
+            .all(|e| rig.end(*e).is_some_and(|c| matches!(c.state(), State::TimeWait | State::Closed)))
+    };
+    while !done(&rig) {
+        t += 1.0;
+        assert!(
+            t < 3000.0,
+            "not over after {t} s: {:?} {:?}",
+            rig.end(SENDER).map(|c| (c.state(), c.received())),
+            rig.end(RECEIVER).map(|c| (c.state(), c.received()))
+        );
+        rig.run_until(at(t));
+    }
+    let received = [SENDER, RECEIVER].map(|e| rig.end(e).unwrap().received());
+    assert_eq!(received, [case.bytes[1], case.bytes[0]], "every byte has arrived");
+    assert_eq!(rig.gateway.report().held.0, 0, "nothing is kept");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn every_transfer_ends_as_it_should(case in case()) {
+        run(&case);
+    }
+}

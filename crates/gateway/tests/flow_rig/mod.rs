@@ -1,0 +1,311 @@
+//! A gateway between two hosts of the engine, and a hop behind it: the whole path under simulated time.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part; this is test code")]
+
+use bentpipe_base::{
+    Addr, Duration, Flags, Input, Instant, Node, NodeId, Packet, Port, Probability, Purpose, Rate, Seq, Size,
+    World,
+};
+use bentpipe_gateway::{Config as GatewayConfig, Gateway, LAN, SATELLITE};
+use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
+use bentpipe_nodes::{Call, Host, Listener, Reader, Writer};
+use bentpipe_tcp::{Config, Connection, Options, ReceiveBuffer};
+use std::sync::Arc;
+
+pub(crate) const SENDER: usize = 0;
+pub(crate) const RECEIVER: usize = 1;
+const GATEWAY: usize = 2;
+const HOP: usize = 3;
+const BACK: usize = 4;
+/// The sender's port and the receiver's.
+pub(crate) const PORTS: (u16, u16) = (80, 5000);
+
+/// The hop.
+#[derive(Clone, Copy)]
+pub(crate) struct Hop {
+    pub(crate) bps: u64,
+    pub(crate) one_way: Duration,
+    pub(crate) loss: f64,
+    pub(crate) back_loss: f64,
+    pub(crate) queue: u64,
+}
+
+/// 24 Mbit/s, 1000 ms and a queue of 64 KB.
+pub(crate) const WINDS: Hop =
+    Hop { bps: 24_000_000, one_way: Duration::from_millis(500), loss: 0.0, back_loss: 0.0, queue: 64 << 10 };
+
+pub(crate) fn at(seconds: f64) -> Instant {
+    Instant::ZERO + Duration::from_secs_f64(seconds)
+}
+
+/// A host of 2026.
+pub(crate) fn modern() -> Config {
+    let mut config = Config::linux();
+    config.receive_buffer = ReceiveBuffer::Auto { initial: Size(65_535), max: Size(16 << 20) };
+    config
+}
+
+/// A host of the old kind: 64 KB, no scaling, no timestamps.
+pub(crate) fn old() -> Config {
+    let options = Options { window_scale: false, timestamps: false, ..Config::linux().options };
+    Config { options, receive_buffer: ReceiveBuffer::Fixed(Size(65_535)), ..Config::linux() }
+}
+
+/// A gateway as the hop needs it.
+pub(crate) fn gateway(hop: &Hop) -> GatewayConfig {
+    GatewayConfig { rate: Rate::from_bps(hop.bps), framing: Size(14), ..GatewayConfig::default() }
+}
+
+/// Who opens the connection, what each end writes and how it reads.
+pub(crate) struct Plan {
+    pub(crate) sender: Config,
+    pub(crate) receiver: Config,
+    pub(crate) writes: [Writer; 2],
+    pub(crate) reads: [Reader; 2],
+    pub(crate) receiver_opens: bool,
+}
+
+impl Plan {
+    /// The receiver opens and gets as much as goes.
+    pub(crate) fn bulk(receiver: Config) -> Self {
+        Self {
+            sender: modern(),
+            receiver,
+            writes: [Writer::Bulk, Writer::Silent],
+            reads: [Reader::Eager; 2],
+            receiver_opens: true,
+        }
+    }
+}
+
+/// The path.
+pub(crate) struct Rig {
+    pub(crate) world: World,
+    pub(crate) now: Instant,
+    hosts: [Host; 2],
+    pub(crate) gateway: Gateway,
+    links: [Link; 2],
+    bypass: bool,
+    /// Every packet that the gateway gave to the sender, if wanted.
+    pub(crate) seen: Option<Vec<(Instant, Packet)>>,
+    queue_peak: u64,
+    promise: Promise,
+    /// Of a hundred packets between the sender and the gateway, so many are lost, come twice, or come late.
+    pub(crate) lan: [u32; 3],
+    dice: u64,
+    late: Vec<(usize, Port, bentpipe_base::Pkt)>,
+}
+
+/// What must hold of every packet, whatever happens.
+#[derive(Default)]
+struct Promise {
+    /// Of either end: where its stream began, and the shift it offered.
+    isn: [Option<u32>; 2],
+    shift: [Option<u8>; 2],
+    /// The right edge that the sender was told.
+    edge: u64,
+}
+
+impl Promise {
+    fn syn(&mut self, end: usize, packet: &Packet) {
+        if packet.tcp.flags.has(Flags::SYN) {
+            self.isn[end] = Some(packet.tcp.seq.0);
+            self.shift[end] = packet.tcp.window_scale;
+        }
+    }
+
+    /// Position of a sequence number of an end, near what is known.
+    fn position(&self, end: usize, seq: Seq, near: u64) -> Option<u64> {
+        Seq(self.isn[end]?).offset_near(seq, near)
+    }
+
+    /// Of a packet that the gateway gives to the sender, when the receiver has `received` bytes.
+    fn to_sender(&mut self, packet: &Packet, received: u64, sender: Option<u8>) {
+        self.syn(RECEIVER, packet);
+        let tcp = &packet.tcp;
+        if !tcp.flags.has(Flags::ACK) || tcp.flags.has(Flags::RST) {
+            return;
+        }
+        let Some(ack) = self.position(SENDER, tcp.ack, received) else { return };
+        assert!(ack <= received + 2, "the sender is told {ack}, the receiver has {received}");
+        for (left, right) in tcp.sack.as_slice() {
+            let block = (self.position(SENDER, *left, ack), self.position(SENDER, *right, ack));
+            assert!(block.0 < block.1, "a block has a length");
+        }
+        let syn = tcp.flags.has(Flags::SYN);
+        let shift = if syn || sender.is_none() { 0 } else { self.shift[RECEIVER].unwrap_or(0) };
+        let edge = ack + (u64::from(tcp.window) << shift);
+        assert!(edge >= self.edge || syn, "the right edge moved from {} to {edge}", self.edge);
+        self.edge = self.edge.max(edge);
+    }
+
+    /// Of a packet that the gateway gives to the receiver: its bytes lie where its number says.
+    fn to_receiver(&mut self, packet: &Packet) {
+        let payload = packet.body.len > 0;
+        if let Some(start) = self.position(SENDER, packet.tcp.seq, packet.body.off + 1).filter(|_| payload) {
+            assert_eq!(start, packet.body.off + 1, "bytes were shifted");
+        }
+        assert_eq!(
+            u64::from(packet.header_len),
+            20 + u64::from(packet.tcp.wire_len()),
+            "the header's length is true"
+        );
+    }
+}
+
+fn link(world: &mut World, name: &str, hop: &Hop, loss: f64) -> Link {
+    let rng = world.open_rng(name, Purpose::Errors);
+    let errors = Errors { rng, loss: Probability::new(loss).unwrap(), ber: Probability::ZERO };
+    let rate = Rate::from_bps(hop.bps).unwrap();
+    let channel = Channel::new(rate, hop.one_way, Size(14), Some(errors));
+    Link::new(DropTail::new(Capacity::Bytes(Size(hop.queue))), channel)
+}
+
+impl Rig {
+    pub(crate) fn new(seed: u64, hop: &Hop, config: GatewayConfig, plan: &Plan) -> Self {
+        let mut world = World::new(seed);
+        let hosts = ["sender", "receiver"].map(|name| world.open_rng(name, Purpose::Isn));
+        let hosts = [Host::new(Addr(0), hosts[0], None), Host::new(Addr(1), hosts[1], None)];
+        let links = [link(&mut world, "hop", hop, hop.loss), link(&mut world, "back", hop, hop.back_loss)];
+        let bypass = !config.accelerate;
+        let gateway = Gateway::new(config);
+        let mut rig = Self {
+            world,
+            now: Instant::ZERO,
+            hosts,
+            gateway,
+            links,
+            bypass,
+            seen: None,
+            queue_peak: 0,
+            promise: Promise::default(),
+            lan: [0; 3],
+            dice: seed | 1,
+            late: Vec::new(),
+        };
+        rig.open(plan);
+        rig
+    }
+
+    fn open(&mut self, plan: &Plan) {
+        let configs = [Arc::new(plan.sender.clone()), Arc::new(plan.receiver.clone())];
+        let ports = [PORTS.0, PORTS.1];
+        let opener = usize::from(plan.receiver_opens);
+        for end in 0..2 {
+            let (config, writer, reader) =
+                (Arc::clone(&configs[end]), plan.writes[end].clone(), plan.reads[end]);
+            if end == opener {
+                let to = (Addr(1 - end as u32), ports[1 - end]);
+                let call = Call { port: ports[end], to, config, writer, reader };
+                let mut cx = self.world.cx(self.now, NodeId(end as u32));
+                self.hosts[end].connect_at(&mut cx, at(0.1), call);
+            } else {
+                self.hosts[end].listen(ports[end], Listener { config, writer, reader });
+            }
+        }
+    }
+
+    fn handle(&mut self, node: usize, input: Input) {
+        let mut cx = self.world.cx(self.now, NodeId(node as u32));
+        match node {
+            SENDER | RECEIVER => self.hosts[node].handle(&mut cx, input),
+            GATEWAY => self.gateway.handle(&mut cx, input),
+            _ => self.links[node - HOP].handle(&mut cx, input),
+        }
+        while let Some((from, port, packet)) = self.world.outbox.pop_front() {
+            let (to, port) = match (from.0 as usize, port) {
+                (SENDER, _) => (GATEWAY, LAN),
+                (RECEIVER, _) => (BACK, Port(0)),
+                (GATEWAY, LAN) => (SENDER, Port(0)),
+                (GATEWAY, _) => (HOP, Port(0)),
+                (HOP, _) => (RECEIVER, Port(0)),
+                _ => (GATEWAY, SATELLITE),
+            };
+            match to {
+                SENDER if from.0 as usize == GATEWAY => {
+                    let received = self.received();
+                    self.promise.to_sender(&packet, received, self.promise.shift[SENDER]);
+                }
+                HOP => self.promise.to_receiver(&packet),
+                GATEWAY if from.0 as usize == SENDER => self.promise.syn(SENDER, &packet),
+                _ => {}
+            }
+            if let Some(seen) = self.seen.as_mut().filter(|_| to == SENDER) {
+                seen.push((self.now, (*packet).clone()));
+            }
+            if matches!((from.0 as usize, to), (SENDER, GATEWAY) | (GATEWAY, SENDER)) && self.lan != [0; 3] {
+                self.across(to, port, packet);
+            } else {
+                self.handle(to, Input::Packet(port, packet));
+            }
+        }
+        if node == HOP {
+            let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
+            self.queue_peak = self.queue_peak.max(self.links[0].look(&mut cx).queue_bytes.0);
+        }
+    }
+
+    fn roll(&mut self) -> u32 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        (self.dice >> 33) as u32 % 100
+    }
+
+    /// A network in front of the gateway that loses, repeats and reorders.
+    fn across(&mut self, to: usize, port: Port, packet: bentpipe_base::Pkt) {
+        let [lost, twice, late] = self.lan;
+        let held = core::mem::take(&mut self.late);
+        if self.roll() < lost {
+            self.world.cx(self.now, NodeId(to as u32)).recycle(packet);
+        } else if self.roll() < late {
+            self.late.push((to, port, packet));
+        } else {
+            if self.roll() < twice {
+                let copy = self.world.cx(self.now, NodeId(to as u32)).duplicate(&packet);
+                self.handle(to, Input::Packet(port, copy));
+            }
+            self.handle(to, Input::Packet(port, packet));
+        }
+        for (to, port, packet) in held {
+            self.handle(to, Input::Packet(port, packet));
+        }
+    }
+
+    pub(crate) fn run_until(&mut self, until: Instant) {
+        while let Some(wake) = self.world.events.pop_until(until) {
+            self.now = wake.at;
+            self.handle(wake.node.0 as usize, Input::Timer(wake.slot));
+        }
+        self.now = until;
+    }
+
+    /// An end of the connection.
+    pub(crate) fn end(&self, end: usize) -> Option<&Connection> {
+        let ports = [PORTS.0, PORTS.1];
+        self.hosts[end].connection(ports[end], (Addr(1 - end as u32), ports[1 - end]))
+    }
+
+    /// Bytes that the receiver has in order.
+    pub(crate) fn received(&self) -> u64 {
+        self.end(RECEIVER).map_or(0, Connection::received)
+    }
+
+    /// Goodput in Mbit/s between two times.
+    pub(crate) fn goodput(&mut self, from: f64, to: f64) -> f64 {
+        self.run_until(at(from));
+        let before = self.received();
+        self.run_until(at(to));
+        (self.received() - before) as f64 * 8e-6 / (to - from)
+    }
+
+    /// Most bytes that waited before the hop.
+    pub(crate) const fn queue_peak(&self) -> u64 {
+        self.queue_peak
+    }
+
+    /// Packets that the hop dropped for want of room.
+    pub(crate) fn hop_drops(&mut self) -> u64 {
+        let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
+        self.links[0].stats(&mut cx).overflowed()
+    }
+}
