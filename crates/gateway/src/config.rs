@@ -59,8 +59,10 @@ pub struct Timeouts {
     pub opening: Duration,
     /// Established. RFC 5382, REQ-5, wants at least 2 h 4 min of what must keep state; who sends keep-alives sends them every 2 h (RFC 9293, 3.8.4).
     pub established: Duration,
-    /// After both FINs or a RST: late copies still belong to it.
+    /// Both sides have ended their stream, and not all of it is acknowledged: a sender's timeouts may be minutes apart (RFC 5382, REQ-5, wants 4 min).
     pub closing: Duration,
+    /// After the last acknowledgment, or a RST: late copies still belong to it.
+    pub closed: Duration,
 }
 
 impl Default for Timeouts {
@@ -68,7 +70,8 @@ impl Default for Timeouts {
         Self {
             opening: Duration::from_secs(30),
             established: Duration::from_secs(2 * 3600 + 4 * 60),
-            closing: Duration::from_secs(60),
+            closing: Duration::from_secs(4 * 60),
+            closed: Duration::from_secs(60),
         }
     }
 }

@@ -73,7 +73,7 @@ impl Why {
 }
 
 /// Totals since the gateway began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Wire packets that came in from the LAN and from the satellite.
     pub packets: [u64; 2],

@@ -30,8 +30,8 @@ pub const SATELLITE: Port = Port(1);
 
 /// The ports by side.
 const PORTS: [Port; 2] = [LAN, SATELLITE];
-/// A connection whose timer has just run is not called again sooner.
-const LEAST_WAIT: Duration = Duration::from_micros(1);
+/// A connection whose deadline stays in the past, since it waits for the hop, is not called again sooner.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// What connections share.
 struct Common {
@@ -194,7 +194,8 @@ impl Gateway {
     fn arm(&mut self, now: Instant, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         let mut at = entry.expires(&self.common.config.timeouts);
-        if let Some(flow) = self.flows.get_mut(entry.flow) {
+        // what only passes has nothing to do at any time
+        if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.why.is_none()) {
             let shared = self.common.shared();
             if let Some(want) = flow.wants(now, &shared) {
                 shared.shaper.request(id, want);
@@ -224,7 +225,7 @@ impl Gateway {
         if entry.expires(&self.common.config.timeouts) <= now {
             return self.expire(cx, id);
         }
-        if let Some(flow) = self.flows.get_mut(entry.flow)
+        if let Some(flow) = self.flows.get_mut(entry.flow).filter(|_| entry.why.is_none())
             && flow.deadline().is_some_and(|at| at <= now)
         {
             flow.timer(cx, &mut self.common.shared());

@@ -12,9 +12,9 @@ pub enum State {
     Opening,
     /// Data may flow.
     Established,
-    /// Both sides have ended their stream, or one has reset it.
+    /// Both sides have ended their stream.
     Closing,
-    /// Both ends are acknowledged: nothing will come any more but late copies.
+    /// Both ends are acknowledged, or one side has reset it: nothing will come any more but late copies.
     Closed,
 }
 

@@ -109,7 +109,8 @@ fn timeouts_follow_the_state() {
     let timeouts = Timeouts {
         opening: Duration::from_secs(10),
         established: Duration::from_secs(100),
-        closing: Duration::from_secs(20),
+        closing: Duration::from_secs(40),
+        closed: Duration::from_secs(20),
     };
     let mut rig = Rig::new(Config { timeouts, accelerate: false, ..Config::default() });
     rig.put(LAN, talk(1).lan(SYN, 0, 0, 0));

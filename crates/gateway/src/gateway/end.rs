@@ -1,6 +1,7 @@
 //! How an acceleration ends, and how a connection leaves the table.
 
 use super::Gateway;
+use super::rest::Rest;
 use crate::config::Config;
 use crate::counters::Why;
 use crate::report::{End, State};
@@ -60,7 +61,7 @@ impl Gateway {
         }
     }
 
-    /// An accelerated connection is over: its name stays for a while, so that late copies of its packets are known.
+    /// An accelerated connection is over. Its name stays for a while, so that late copies of its packets are known, and what it takes to translate them.
     pub(super) fn retire(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if let Some(flow) = self.flows.get_mut(entry.flow) {
@@ -68,15 +69,16 @@ impl Gateway {
         }
         self.table.update(id, |e| e.state = State::Closed);
         self.tell(id, End::Closed);
+        let persist = self.persist(id);
         self.take_flow(cx, id);
         self.table.update(id, |e| e.why = Some(Why::Ended));
-        if self.table.has_room(Class::Passing, &self.common.config.limits) {
-            self.table.update(id, |e| e.class = Class::Passing);
-            let at = cx.now + self.common.config.timeouts.closing;
-            self.table.wheel.set(id, at);
-        } else {
+        if entry.class != Class::Passing && !self.table.has_room(Class::Passing, &self.common.config.limits) {
             self.table.remove(id);
+            return;
         }
+        let rest = persist.map_or(NONE, |persist| self.rests.insert(Rest::of_ended(persist)));
+        self.table.update(id, |e| (e.class, e.rest) = (Class::Passing, rest));
+        self.arm(cx.now, id);
     }
 
     /// Nothing came for too long.

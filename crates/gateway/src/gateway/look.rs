@@ -11,7 +11,7 @@ impl Gateway {
     pub fn report(&self) -> GatewayReport {
         let passing = self.table.passing();
         GatewayReport {
-            counters: self.common.counters.clone(),
+            counters: self.common.counters,
             states: self.table.states(),
             accelerated: self.table.len() - passing.iter().sum::<u32>(),
             awake: self.flows.len(),

@@ -39,6 +39,11 @@ impl Rest {
         Self::new(persist, false, &FlowReport::default())
     }
 
+    /// Of a connection that is over.
+    pub(super) fn of_ended(persist: Persist) -> Self {
+        Self::new(persist, true, &FlowReport::default())
+    }
+
     /// Adds what was counted before to what is told now.
     fn add_to(&self, report: &mut FlowReport) {
         report.losses += self.losses;

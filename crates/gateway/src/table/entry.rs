@@ -174,7 +174,9 @@ impl Entry {
 
     fn step(&mut self, flags: Flags) {
         let is_over = self.is(Self::FIN_FROM_LAN) && self.is(Self::FIN_FROM_SATELLITE);
-        if flags.has(Flags::RST) || is_over {
+        if flags.has(Flags::RST) {
+            self.state = State::Closed;
+        } else if is_over {
             self.state = self.state.max(State::Closing);
         } else if self.state == State::Opening && !flags.has(Flags::SYN) {
             self.state = State::Established;
@@ -220,7 +222,8 @@ impl Entry {
             + match self.state {
                 State::Opening => timeouts.opening,
                 State::Established => timeouts.established,
-                State::Closing | State::Closed => timeouts.closing,
+                State::Closing => timeouts.closing,
+                State::Closed => timeouts.closed,
             }
     }
 

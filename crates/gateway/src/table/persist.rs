@@ -58,9 +58,10 @@ pub struct Persist {
 }
 
 impl Persist {
-    /// True when packets of this connection are right as they are: nothing has to be translated.
+    /// True when packets of this connection are right as they are: both sides read windows as they are meant, and the sender was shown what there is.
     pub const fn is_transparent(&self) -> bool {
-        self.shown_shift == self.receiver_shift && self.believed_shift == self.sender_shift
+        let same = self.shown_shift == self.receiver_shift && self.believed_shift == self.sender_shift;
+        same && self.shown_edge.0 == self.edge.0
     }
 }
 
@@ -264,9 +265,11 @@ mod tests {
     }
 
     #[test]
-    fn only_shifts_need_translation() {
+    fn shifts_and_edges_need_translation() {
         let plain = Persist { shown_shift: 7, receiver_shift: 7, ..Persist::default() };
         assert!(plain.is_transparent() && !Persist { receiver_shift: 0, ..plain }.is_transparent());
         assert!(!Persist { sender_shift: 2, ..plain }.is_transparent());
+        // a right edge must not move left (RFC 9293, section 3.8.6)
+        assert!(!Persist { shown_edge: Seq(1), ..plain }.is_transparent());
     }
 }
