@@ -142,7 +142,7 @@ fn run(first: Config, ops: Vec<Op>) -> (Vec<(Port, Packet)>, String) {
             Op::Open(n) => rig.open(talk(n)),
             Op::Say(n, true, (flags, seq, ack, len)) => rig.put(LAN, talk(n).lan(flags, seq, ack, len)),
             Op::Say(n, false, (flags, seq, ack, len)) => {
-                rig.put(SATELLITE, talk(n).sat(flags, seq, ack, len))
+                rig.put(SATELLITE, talk(n).sat(flags, seq, ack, len));
             }
             Op::Wait(time) => drop(rig.wait(time)),
             Op::Release => rig.act(Gateway::release_all),
