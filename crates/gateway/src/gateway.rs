@@ -62,7 +62,7 @@ impl Gateway {
 
     /// Stops accelerating; nothing is lost.
     pub fn release_all(&mut self, cx: &mut Cx<'_>) {
-        self.each(cx, |flow, cx, shared| flow.release(cx, shared));
+        self.each(cx, Flow::release);
     }
 
     fn each(&mut self, cx: &mut Cx<'_>, mut act: impl FnMut(&mut Flow, &mut Cx<'_>, &mut Shared<'_>)) {

@@ -51,7 +51,7 @@ impl Acks {
 
 impl Flow {
     /// A packet of the receiver, the handshake aside.
-    pub(super) fn from_receiver(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
+    pub(super) fn take_ack(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
         let flags = packet.tcp.flags;
         if flags.has(Flags::RST) {
             self.state = State::Closed;
@@ -140,7 +140,8 @@ impl Flow {
     /// How far progress may be told.
     fn tellable(&self) -> u64 {
         let outstanding = self.sender.top - self.una;
-        if outstanding == 0 {
+        // a loss of its own must be told where it is
+        if outstanding == 0 || self.cache.gap_at(self.una) {
             return self.una;
         }
         if self.una < self.acks.until.min(self.sender.top) {
@@ -251,9 +252,10 @@ impl Flow {
         if self.acks.drip_at.is_none_or(|at| at > cx.now) {
             return;
         }
-        let waits = self.una < self.acks.until.min(self.sender.top);
-        let next = (self.shown.ack + self.shake.mss()).max(self.acks.until).min(self.una);
-        if !waits {
+        if self.cache.gap_at(self.una) {
+            self.repeat(cx, self.una, shared);
+        } else if self.una >= self.acks.until.min(self.sender.top) {
+            let next = (self.shown.ack + self.shake.mss()).max(self.acks.until).min(self.una);
             self.repeat(cx, next, shared);
         }
         self.acks.drip_at = (self.shown.ack < self.una).then_some(cx.now + DRIP);

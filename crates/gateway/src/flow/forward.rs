@@ -92,7 +92,7 @@ pub(super) const fn later(a: u32, b: u32) -> bool {
 
 impl Flow {
     /// A packet of the sender, the handshake aside.
-    pub(super) fn from_sender(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared<'_>) {
+    pub(super) fn take_data(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared<'_>) {
         packet.tcp.window = self.shake.window_for_receiver(packet.tcp.window);
         self.note(&packet);
         let flags = packet.tcp.flags;

@@ -119,7 +119,7 @@ impl Promise {
     }
 
     /// Of a packet that the gateway gives to the sender, when the receiver has `received` bytes.
-    fn to_sender(&mut self, packet: &Packet, received: u64, sender: Option<u8>) {
+    fn check_ack(&mut self, packet: &Packet, received: u64, sender: Option<u8>) {
         self.syn(RECEIVER, packet);
         let tcp = &packet.tcp;
         if !tcp.flags.has(Flags::ACK) || tcp.flags.has(Flags::RST) {
@@ -139,7 +139,7 @@ impl Promise {
     }
 
     /// Of a packet that the gateway gives to the receiver: its bytes lie where its number says.
-    fn to_receiver(&mut self, packet: &Packet) {
+    fn check_data(&mut self, packet: &Packet) {
         let payload = packet.body.len > 0;
         if let Some(start) = self.position(SENDER, packet.tcp.seq, packet.body.off + 1).filter(|_| payload) {
             assert_eq!(start, packet.body.off + 1, "bytes were shifted");
@@ -223,9 +223,9 @@ impl Rig {
             match to {
                 SENDER if from.0 as usize == GATEWAY => {
                     let received = self.received();
-                    self.promise.to_sender(&packet, received, self.promise.shift[SENDER]);
+                    self.promise.check_ack(&packet, received, self.promise.shift[SENDER]);
                 }
-                HOP => self.promise.to_receiver(&packet),
+                HOP => self.promise.check_data(&packet),
                 GATEWAY if from.0 as usize == SENDER => self.promise.syn(SENDER, &packet),
                 _ => {}
             }
@@ -277,6 +277,13 @@ impl Rig {
             self.handle(wake.node.0 as usize, Input::Timer(wake.slot));
         }
         self.now = until;
+    }
+
+    /// A planned stop.
+    pub(crate) fn release(&mut self) {
+        let mut cx = self.world.cx(self.now, NodeId(GATEWAY as u32));
+        self.gateway.release_all(&mut cx);
+        self.handle(GATEWAY, Input::Timer(bentpipe_base::Slot(0)));
     }
 
     /// An end of the connection.
