@@ -159,6 +159,7 @@ fn without_a_rate_the_window_follows_what_is_delivered() {
     let mut rig = Rig::new(1, &hop, GatewayConfig { rate: None, ..gateway(&hop) }, &Plan::bulk(old()));
     let got = rig.goodput(40.0, 60.0);
     assert!(got > 0.95 * FULL_OLD, "{got}");
+    assert!(rig.queue_peak() < 4 << 20, "{} B waited before the hop", rig.queue_peak());
 }
 
 /// A planned stop drains the queue and tells what was held back: the transfer goes on by itself.

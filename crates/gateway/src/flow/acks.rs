@@ -126,7 +126,8 @@ impl Flow {
             return self.receiver.edge;
         }
         let path = self.path(now, shared);
-        self.shown.delivered(now, self.una, path.trip);
+        let shortest = self.trip.shortest() + self.shake.lan_trip.unwrap_or_default();
+        self.shown.delivered(now, self.una, shortest.max(Duration::from_millis(1)));
         match shared.config.mode {
             crate::config::Mode::Open => self.una + self.shown.window(&path, self.receiver.largest),
             crate::config::Mode::Strict => {

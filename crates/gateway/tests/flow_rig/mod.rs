@@ -204,13 +204,21 @@ impl Rig {
         }
     }
 
-    fn handle(&mut self, node: usize, input: Input) {
+    fn call(&mut self, node: usize, input: Input) {
         let mut cx = self.world.cx(self.now, NodeId(node as u32));
         match node {
             SENDER | RECEIVER => self.hosts[node].handle(&mut cx, input),
             GATEWAY => self.gateway.handle(&mut cx, input),
             _ => self.links[node - HOP].handle(&mut cx, input),
         }
+        if node == HOP {
+            let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
+            self.queue_peak = self.queue_peak.max(self.links[0].look(&mut cx).queue_bytes.0);
+        }
+    }
+
+    fn handle(&mut self, node: usize, input: Input) {
+        self.call(node, input);
         while let Some((from, port, packet)) = self.world.outbox.pop_front() {
             let (to, port) = match (from.0 as usize, port) {
                 (SENDER, _) => (GATEWAY, LAN),
@@ -235,12 +243,8 @@ impl Rig {
             if matches!((from.0 as usize, to), (SENDER, GATEWAY) | (GATEWAY, SENDER)) && self.lan != [0; 3] {
                 self.across(to, port, packet);
             } else {
-                self.handle(to, Input::Packet(port, packet));
+                self.call(to, Input::Packet(port, packet));
             }
-        }
-        if node == HOP {
-            let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
-            self.queue_peak = self.queue_peak.max(self.links[0].look(&mut cx).queue_bytes.0);
         }
     }
 
@@ -262,12 +266,12 @@ impl Rig {
         } else {
             if self.roll() < twice {
                 let copy = self.world.cx(self.now, NodeId(to as u32)).duplicate(&packet);
-                self.handle(to, Input::Packet(port, copy));
+                self.call(to, Input::Packet(port, copy));
             }
-            self.handle(to, Input::Packet(port, packet));
+            self.call(to, Input::Packet(port, packet));
         }
         for (to, port, packet) in held {
-            self.handle(to, Input::Packet(port, packet));
+            self.call(to, Input::Packet(port, packet));
         }
     }
 
