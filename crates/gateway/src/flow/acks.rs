@@ -126,7 +126,7 @@ impl Flow {
             return self.receiver.edge;
         }
         let path = self.path(now, shared);
-        let shortest = self.trip.shortest() + self.shake.lan_trip.unwrap_or_default();
+        let shortest = self.trip.least() + self.shake.lan_trip.unwrap_or_default();
         self.shown.delivered(now, self.una, shortest.max(Duration::from_millis(1)));
         match shared.config.mode {
             crate::config::Mode::Open => self.una + self.shown.window(&path, self.receiver.largest),

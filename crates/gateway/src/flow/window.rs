@@ -5,7 +5,8 @@
 //! never congestion. A large advertised window is capped in the same way. Where a receiver that holds a whole bandwidth-delay product meets losses, the window
 //! is 1.25 products larger: it stands still for a round trip per loss, and meanwhile the gateway must have something to send.
 //! Deviation: without a rate the product is what was delivered in the best of the shortest round trips. The window is twice that and 64 KiB: it opens as fast as slow
-//! start does; and 1.25 times that once it has not grown by a quarter for three round trips (the pipe is full, as in BBR), so a queue in the hop stays small.
+//! start does; and 1.25 times that once it has not grown by a quarter for three round trips (the pipe is full, as in BBR), so a queue in the hop
+//! stays small. The shortest is that of the whole connection: it would grow with a queue that stays.
 //!
 //! The right edge never moves left (RFC 9293, section 3.8.6). Fields are rounded up to the shift's grain, and the edge that was told is what counts.
 
