@@ -59,7 +59,7 @@ impl End {
 }
 
 /// One connection. Pairs are for LAN and satellite, in this order: where a host is, or where packets came from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowReport {
     /// Addresses of the two hosts.
     pub addrs: [Addr; 2],

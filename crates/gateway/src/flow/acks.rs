@@ -52,7 +52,7 @@ impl Acks {
 
 impl Flow {
     /// A packet of the receiver, the handshake aside.
-    pub(super) fn from_receiver(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
+    pub(super) fn take_ack(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
         let flags = packet.tcp.flags;
         if flags.has(Flags::RST) {
             self.state = State::Closed;
@@ -127,7 +127,8 @@ impl Flow {
             return self.receiver.edge;
         }
         let path = self.path(now, shared);
-        self.shown.delivered(now, self.una, path.trip);
+        let shortest = self.trip.least() + self.shake.lan_trip.unwrap_or_default();
+        self.shown.delivered(now, self.una, shortest.max(Duration::from_millis(1)));
         match shared.config.mode {
             crate::config::Mode::Open => self.una + self.shown.window(&path, self.receiver.largest),
             crate::config::Mode::Strict => {
@@ -141,7 +142,8 @@ impl Flow {
     /// How far progress may be told.
     fn tellable(&self) -> u64 {
         let outstanding = self.sender.top - self.una;
-        if outstanding == 0 {
+        // a loss of its own must be told where it is
+        if outstanding == 0 || self.cache.gap_at(self.una) {
             return self.una;
         }
         if self.una < self.acks.until.min(self.sender.top) {
@@ -252,9 +254,10 @@ impl Flow {
         if self.acks.drip_at.is_none_or(|at| at > cx.now) {
             return;
         }
-        let waits = self.una < self.acks.until.min(self.sender.top);
-        let next = (self.shown.ack + self.shake.mss()).max(self.acks.until).min(self.una);
-        if !waits {
+        if self.cache.gap_at(self.una) {
+            self.repeat(cx, self.una, shared);
+        } else if self.una >= self.acks.until.min(self.sender.top) {
+            let next = (self.shown.ack + self.shake.mss()).max(self.acks.until).min(self.una);
             self.repeat(cx, next, shared);
         }
         self.acks.drip_at = (self.shown.ack < self.una).then_some(cx.now + DRIP);

@@ -103,12 +103,16 @@ pub(super) const fn later(a: u32, b: u32) -> bool {
 
 impl Flow {
     /// A packet of the sender, the handshake aside.
-    pub(super) fn from_sender(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared<'_>) {
+    pub(super) fn take_data(&mut self, cx: &mut Cx<'_>, mut packet: Pkt, shared: &mut Shared<'_>) {
         packet.tcp.window = self.shake.window_for_receiver(packet.tcp.window);
         self.note(&packet);
         let flags = packet.tcp.flags;
         let position = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.seq, self.sender.top));
-        let (Some(start), true) = (position, self.works()) else {
+        let near = position.filter(|start| *start <= self.shown.edge.max(self.sender.top) + BEYOND);
+        let Some(start) = near.filter(|_| self.works()) else {
+            if let Some(start) = near {
+                self.sender.top = self.sender.top.max(start + packet.seq_len());
+            }
             self.ends(&packet);
             self.pass(cx, crate::gateway::LAN, packet, shared);
             return;
@@ -118,7 +122,7 @@ impl Flow {
             self.reset(cx, packet, shared);
         } else if end == start {
             self.pure(cx, start, packet, shared);
-        } else if start > self.shown.edge.max(self.sender.top) + BEYOND || self.is_keep_alive(start, end) {
+        } else if self.is_keep_alive(start, end) {
             self.pass(cx, crate::gateway::LAN, packet, shared);
         } else {
             self.data(cx, start, end, packet, shared);

@@ -121,9 +121,9 @@ impl Flow {
         } else {
             self.complete(cx.now, from);
             if from == LAN {
-                self.from_sender(cx, packet, shared);
+                self.take_data(cx, packet, shared);
             } else {
-                self.from_receiver(cx, packet, shared);
+                self.take_ack(cx, packet, shared);
             }
         }
         self.account(shared);
@@ -253,6 +253,9 @@ impl Flow {
 
     /// When [`Flow::timer`] must be called.
     pub(crate) fn deadline(&self) -> Option<Instant> {
+        if !self.works() || self.state == State::Opening {
+            return None;
+        }
         [self.recovery.deadline(), self.acks.drip_at, self.paced_until()].into_iter().flatten().min()
     }
 

@@ -11,6 +11,7 @@
 //! - `Mode::Open`: the receiver is taken to keep up, e <= E_i + room, until its window has fallen below half and stays low: then R is what it reads while it
 //!   is busy, sending is paced at R and half the buffer is kept free. While it is not busy for a round trip R grows, by an eighth of the buffer per round
 //!   trip and by twice that the next time: one step is held by the free half, and a receiver that has become fast is found in a few round trips.
+//!
 //! A window that is zero at the edge itself stops everything; a smaller window before a hole is the receiver's memory, not its application, and is ignored:
 //! the edge never moves left.
 

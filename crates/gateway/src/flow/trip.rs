@@ -19,6 +19,7 @@ pub(crate) struct Trip {
     smoothed: Option<Duration>,
     variation: Duration,
     shortest: [Option<Duration>; 2],
+    least: Option<Duration>,
     since: Instant,
 }
 
@@ -35,6 +36,7 @@ impl Trip {
                 self.smoothed = Some(Duration(old.0 - old.0 / 8 + trip.0 / 8));
             }
         }
+        self.least = Some(self.least.map_or(trip, |l| l.min(trip)));
         if now.since(self.since) >= MEMORY {
             self.shortest = [None, self.shortest[0]];
             self.since = now;
@@ -60,6 +62,11 @@ impl Trip {
     /// The shortest there can be: nothing known is no time at all.
     pub(crate) fn shortest(&self) -> Duration {
         self.shortest.into_iter().flatten().min().unwrap_or(Duration::ZERO)
+    }
+
+    /// The shortest ever: what a queue that stays has no part in.
+    pub(crate) fn least(&self) -> Duration {
+        self.least.unwrap_or(UNKNOWN)
     }
 
     /// After this much time an acknowledgment is overdue for good.

@@ -4,7 +4,9 @@
 //! plus a small target that keeps the hop busy. So a sender stays limited by the window, its congestion window freezes, and nobody overruns the hop: loss on it is
 //! never congestion. A large advertised window is capped in the same way. Where a receiver that holds a whole bandwidth-delay product meets losses, the window
 //! is 1.25 products larger: it stands still for a round trip per loss, and meanwhile the gateway must have something to send.
-//! Deviation: without a rate the window is twice what was delivered in the best round trip, plus 64 KiB: it opens as fast as slow start does.
+//! Deviation: without a rate the product is what was delivered in the best of the shortest round trips. The window is twice that and 64 KiB: it opens as fast as slow
+//! start does; and 1.25 times that once it has not grown by a quarter for three round trips (the pipe is full, as in BBR), so a queue in the hop
+//! stays small. The shortest is that of the whole connection: it would grow with a queue that stays.
 //!
 //! The right edge never moves left (RFC 9293, section 3.8.6). Fields are rounded up to the shift's grain, and the edge that was told is what counts.
 
@@ -12,6 +14,8 @@ use bentpipe_base::{Duration, Instant};
 
 /// Queue that is aimed at, as time at the rate: 0.1 MB at 24 Mbit/s.
 const TARGET: Duration = Duration::from_millis(33);
+/// Round trips without growth after which the hop is taken to be full.
+const FULL: u8 = 3;
 /// Two segments: less is no window.
 const LEAST: u64 = 3000;
 
@@ -44,20 +48,35 @@ pub(crate) struct Shown {
     best: u64,
     round: Instant,
     from: u64,
+    /// Round trips in which it has not grown by a quarter, and what it was before.
+    flat: u8,
+    grown: u64,
 }
 
 impl Shown {
     /// Counts rounds of delivery.
     pub(crate) fn delivered(&mut self, now: Instant, una: u64, trip: Duration) {
         if now.since(self.round) >= trip {
-            self.best = self.best.max(una - self.from.min(una));
+            let time = now.since(self.round).as_secs_f64();
+            let delivered = (una - self.from.min(una)) as f64 * trip.as_secs_f64() / time.max(1e-6);
+            self.best = self.best.max(delivered as u64);
+            if self.best >= self.grown + self.grown / 4 {
+                (self.grown, self.flat) = (self.best, 0);
+            } else {
+                self.flat = self.flat.saturating_add(1);
+            }
             (self.round, self.from) = (now, una);
         }
     }
 
+    /// The window without a rate.
+    const fn by_delivery(&self) -> u64 {
+        self.best + if self.flat < FULL { self.best } else { self.best / 4 } + 65_536
+    }
+
     /// The window to show.
     pub(crate) fn window(&self, path: &Path, largest: u64) -> u64 {
-        let Some((rate, product)) = path.rate.zip(path.product()) else { return self.best * 2 + 65_536 };
+        let Some((rate, product)) = path.rate.zip(path.product()) else { return self.by_delivery() };
         let target = (rate * TARGET.as_secs_f64()) as u64;
         let reserve = if path.lossy && largest >= product { product + product / 4 } else { 0 };
         (product + target + reserve).max(LEAST)
@@ -67,7 +86,7 @@ impl Shown {
     pub(crate) fn room(&self, path: &Path) -> u64 {
         match path.product() {
             Some(product) => product + product / 4 + LEAST,
-            None => self.best * 2 + 65_536,
+            None => self.by_delivery(),
         }
     }
 

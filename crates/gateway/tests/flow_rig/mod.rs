@@ -119,7 +119,7 @@ impl Promise {
     }
 
     /// Of a packet that the gateway gives to the sender, when the receiver has `received` bytes.
-    fn to_sender(&mut self, packet: &Packet, received: u64, sender: Option<u8>) {
+    fn check_ack(&mut self, packet: &Packet, received: u64, sender: Option<u8>) {
         self.syn(RECEIVER, packet);
         let tcp = &packet.tcp;
         if !tcp.flags.has(Flags::ACK) || tcp.flags.has(Flags::RST) {
@@ -139,7 +139,7 @@ impl Promise {
     }
 
     /// Of a packet that the gateway gives to the receiver: its bytes lie where its number says.
-    fn to_receiver(&mut self, packet: &Packet) {
+    fn check_data(&mut self, packet: &Packet) {
         let payload = packet.body.len > 0;
         if let Some(start) = self.position(SENDER, packet.tcp.seq, packet.body.off + 1).filter(|_| payload) {
             assert_eq!(start, packet.body.off + 1, "bytes were shifted");
@@ -204,13 +204,21 @@ impl Rig {
         }
     }
 
-    fn handle(&mut self, node: usize, input: Input) {
+    fn call(&mut self, node: usize, input: Input) {
         let mut cx = self.world.cx(self.now, NodeId(node as u32));
         match node {
             SENDER | RECEIVER => self.hosts[node].handle(&mut cx, input),
             GATEWAY => self.gateway.handle(&mut cx, input),
             _ => self.links[node - HOP].handle(&mut cx, input),
         }
+        if node == HOP {
+            let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
+            self.queue_peak = self.queue_peak.max(self.links[0].look(&mut cx).queue_bytes.0);
+        }
+    }
+
+    fn handle(&mut self, node: usize, input: Input) {
+        self.call(node, input);
         while let Some((from, port, packet)) = self.world.outbox.pop_front() {
             let (to, port) = match (from.0 as usize, port) {
                 (SENDER, _) => (GATEWAY, LAN),
@@ -223,9 +231,9 @@ impl Rig {
             match to {
                 SENDER if from.0 as usize == GATEWAY => {
                     let received = self.received();
-                    self.promise.to_sender(&packet, received, self.promise.shift[SENDER]);
+                    self.promise.check_ack(&packet, received, self.promise.shift[SENDER]);
                 }
-                HOP => self.promise.to_receiver(&packet),
+                HOP => self.promise.check_data(&packet),
                 GATEWAY if from.0 as usize == SENDER => self.promise.syn(SENDER, &packet),
                 _ => {}
             }
@@ -235,12 +243,8 @@ impl Rig {
             if matches!((from.0 as usize, to), (SENDER, GATEWAY) | (GATEWAY, SENDER)) && self.lan != [0; 3] {
                 self.across(to, port, packet);
             } else {
-                self.handle(to, Input::Packet(port, packet));
+                self.call(to, Input::Packet(port, packet));
             }
-        }
-        if node == HOP {
-            let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
-            self.queue_peak = self.queue_peak.max(self.links[0].look(&mut cx).queue_bytes.0);
         }
     }
 
@@ -262,12 +266,12 @@ impl Rig {
         } else {
             if self.roll() < twice {
                 let copy = self.world.cx(self.now, NodeId(to as u32)).duplicate(&packet);
-                self.handle(to, Input::Packet(port, copy));
+                self.call(to, Input::Packet(port, copy));
             }
-            self.handle(to, Input::Packet(port, packet));
+            self.call(to, Input::Packet(port, packet));
         }
         for (to, port, packet) in held {
-            self.handle(to, Input::Packet(port, packet));
+            self.call(to, Input::Packet(port, packet));
         }
     }
 
@@ -277,6 +281,13 @@ impl Rig {
             self.handle(wake.node.0 as usize, Input::Timer(wake.slot));
         }
         self.now = until;
+    }
+
+    /// A planned stop.
+    pub(crate) fn release(&mut self) {
+        let mut cx = self.world.cx(self.now, NodeId(GATEWAY as u32));
+        self.gateway.release_all(&mut cx);
+        self.handle(GATEWAY, Input::Timer(bentpipe_base::Slot(0)));
     }
 
     /// An end of the connection.

@@ -1,0 +1,265 @@
+//! Packets in, packets out, one at a time: handshakes, what the sender sees of a loss, and what an ACK carries to the receiver.
+
+use bentpipe_base::{
+    Addr, Duration, Flags, Foreign, Input, Instant, Node, NodeId, Packet, Port, Rate, SackList, Seq,
+    Timestamps, World,
+};
+use bentpipe_gateway::{Config, Gateway, LAN, SATELLITE, Why};
+
+/// The sender's first byte; near the end of the numbers, so that everything wraps.
+const LAN_ISN: u32 = u32::MAX - 1000;
+const SAT_ISN: u32 = 70_000;
+const SYN: u8 = Flags::SYN.0;
+const ACK: u8 = Flags::ACK.0;
+
+struct Talk {
+    world: World,
+    gateway: Gateway,
+    now: Instant,
+}
+
+impl Talk {
+    fn new() -> Self {
+        let config = Config { rate: Rate::from_bps(24_000_000), ..Config::default() };
+        Self { world: World::new(1), gateway: Gateway::new(config), now: Instant(1_000_000_000) }
+    }
+
+    /// What comes of a packet, at once.
+    fn say(&mut self, from: Port, packet: Packet) -> Vec<(Port, Packet)> {
+        let input = Input::Packet(from, Box::new(packet));
+        self.gateway.handle(&mut self.world.cx(self.now, NodeId(0)), input);
+        self.out()
+    }
+
+    fn out(&mut self) -> Vec<(Port, Packet)> {
+        self.world.outbox.drain(..).map(|(_, port, packet)| (port, *packet)).collect()
+    }
+
+    /// What comes within some milliseconds.
+    fn wait(&mut self, ms: u64) -> Vec<(Port, Packet)> {
+        let until = self.now + Duration::from_millis(ms);
+        let mut all = Vec::new();
+        while let Some(wake) = self.world.events.pop_until(until) {
+            self.now = wake.at;
+            self.gateway.handle(&mut self.world.cx(self.now, NodeId(0)), Input::Timer(wake.slot));
+            all.extend(self.out());
+        }
+        self.now = until;
+        all
+    }
+
+    /// Only one packet comes of it, at the other side.
+    fn through(&mut self, from: Port, packet: Packet) -> Packet {
+        let mut out = self.say(from, packet);
+        assert_eq!(out.len(), 1, "{out:?}");
+        let (port, packet) = out.remove(0);
+        assert_ne!(port, from);
+        assert_eq!(packet.header_len, 20 + packet.tcp.wire_len() + packet.foreign.len, "the length is true");
+        packet
+    }
+
+    /// An open connection to a receiver of the old kind that opened it; a round trip of 600 ms.
+    fn open() -> Self {
+        let mut talk = Self::new();
+        talk.through(SATELLITE, syn(SATELLITE, SYN, None));
+        talk.through(LAN, syn(LAN, SYN | ACK, Some(7)));
+        talk.now += Duration::from_millis(600);
+        talk.through(SATELLITE, ack(0, 65_535));
+        talk
+    }
+}
+
+fn packet(from: Port, flags: u8, seq: u32, ack: u32) -> Packet {
+    let mut packet = Packet::default();
+    let ends = [(Addr(1), 80), (Addr(2), 5000)];
+    let (own, other) = if from == LAN { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
+    (packet.src, packet.sport, packet.dst, packet.dport) = (own.0, own.1, other.0, other.1);
+    let (isn, peer) = if from == LAN { (LAN_ISN, SAT_ISN) } else { (SAT_ISN, LAN_ISN) };
+    packet.tcp.flags = Flags(flags);
+    packet.tcp.seq = Seq(isn).at(u64::from(seq));
+    packet.tcp.ack = Seq(peer).at(u64::from(ack));
+    packet.tcp.window = 65_535;
+    packet.seal();
+    packet
+}
+
+fn syn(from: Port, flags: u8, scale: Option<u8>) -> Packet {
+    let mut packet = packet(from, flags, 0, u32::from(flags & ACK != 0));
+    packet.tcp.mss = Some(1460);
+    packet.tcp.sack_permitted = true;
+    packet.tcp.window_scale = scale;
+    packet.tcp.window = 64_240;
+    packet.seal();
+    packet
+}
+
+/// Segment `n` of the sender, of 1460 bytes.
+fn data(n: u32) -> Packet {
+    let mut packet = packet(LAN, ACK, 1 + n * 1460, 1);
+    packet.body.off = u64::from(n) * 1460;
+    packet.body.len = 1460;
+    packet
+}
+
+/// The receiver has so many segments.
+fn ack(segments: u32, window: u16) -> Packet {
+    let mut packet = packet(SATELLITE, ACK, 1, 1 + segments * 1460);
+    packet.tcp.window = window;
+    packet
+}
+
+fn to(port: Port, out: &[(Port, Packet)]) -> Vec<&Packet> {
+    out.iter().filter(|o| o.0 == port).map(|o| &o.1).collect()
+}
+
+/// The receiver opens without scaling: the sender sees the option, its own is taken away on the way back, and both go on believing it.
+#[test]
+fn scale_is_inserted_when_the_receiver_opens() {
+    let mut talk = Talk::new();
+    for _ in 0..2 {
+        // the second is the same SYN again, after its timeout
+        let seen = talk.through(SATELLITE, syn(SATELLITE, SYN, None));
+        // 2 products of 24 Mbit/s and the 1.5 s that are assumed are 9 MB: a shift of 8
+        assert_eq!((seen.tcp.window_scale, seen.tcp.window, seen.tcp.mss), (Some(8), 64_240, Some(1460)));
+        let answer = talk.through(LAN, syn(LAN, SYN | ACK, Some(7)));
+        assert_eq!(
+            (answer.tcp.window_scale, answer.tcp.window, answer.tcp.sack_permitted),
+            (None, 64_240, true)
+        );
+        talk.now += Duration::from_secs(1);
+    }
+    let seen = talk.through(SATELLITE, ack(0, 65_535));
+    assert!(u64::from(seen.tcp.window) << 8 > 3_000_000, "the product is shown: {}", seen.tcp.window);
+    let mut own = packet(LAN, ACK, 1, 1);
+    own.tcp.window = 500;
+    assert_eq!(talk.through(LAN, own.clone()).tcp.window, 500 << 7);
+    own.tcp.window = 600;
+    assert_eq!(talk.through(LAN, own).tcp.window, 65_535);
+}
+
+/// The sender opens with scaling and the receiver has none: its SYN/ACK gets the option.
+#[test]
+fn scale_is_inserted_when_the_sender_opens() {
+    let mut talk = Talk::new();
+    assert_eq!(talk.through(LAN, syn(LAN, SYN, Some(7))).tcp.window_scale, Some(7));
+    talk.now += Duration::from_millis(600);
+    // now the round trip is known: 3.6 MB
+    assert_eq!(talk.through(SATELLITE, syn(SATELLITE, SYN | ACK, None)).tcp.window_scale, Some(6));
+    let mut own = packet(LAN, ACK, 1, 1);
+    own.tcp.window = 100;
+    assert_eq!(talk.through(LAN, own).tcp.window, 100 << 7);
+}
+
+/// Who does not scale is not told to; where both do, the larger shift is shown.
+#[test]
+fn scale_is_left_where_it_cannot_be_or_is_enough() {
+    let mut talk = Talk::new();
+    assert_eq!(talk.through(LAN, syn(LAN, SYN, None)).tcp.window_scale, None);
+    assert_eq!(talk.through(SATELLITE, syn(SATELLITE, SYN | ACK, None)).tcp.window_scale, None);
+    let mut talk = Talk::new();
+    talk.through(LAN, syn(LAN, SYN, Some(9)));
+    assert_eq!(talk.through(SATELLITE, syn(SATELLITE, SYN | ACK, Some(10))).tcp.window_scale, Some(10));
+    let mut own = packet(LAN, ACK, 1, 1);
+    own.tcp.window = 100;
+    assert_eq!(talk.through(LAN, own).tcp.window, 100, "the receiver scales by itself");
+}
+
+/// A SYN without room for the option, and one that is signed, pass as they are.
+#[test]
+fn what_cannot_be_edited_passes_with_its_reason() {
+    let mut full = syn(SATELLITE, SYN, None);
+    full.tcp.timestamps = Some(Timestamps { value: 1, echo: 0 });
+    full.foreign = Foreign { kinds: Foreign::UNKNOWN, len: 24 };
+    full.seal();
+    let mut talk = Talk::new();
+    assert_eq!(talk.through(SATELLITE, full.clone()), full);
+    talk.through(LAN, syn(LAN, SYN | ACK, Some(7)));
+    let plain = ack(0, 1000);
+    assert_eq!(talk.through(SATELLITE, plain.clone()), plain);
+    assert_eq!(talk.gateway.flows(0, 1).0[0].why, Some(Why::OptionSpace));
+    let mut signed = syn(SATELLITE, SYN, None);
+    signed.foreign = Foreign { kinds: Foreign::SIGNED, len: 18 };
+    signed.seal();
+    assert_eq!(Talk::new().through(SATELLITE, signed.clone()), signed);
+}
+
+/// Segment 1 of six is lost: the sender sees neither duplicate ACKs nor blocks, the receiver gets it again, twice, and no ACK is ahead of the receiver.
+#[test]
+fn a_loss_is_repaired_and_not_seen() {
+    let mut talk = Talk::open();
+    let mut sent = Vec::new();
+    for n in 0..6 {
+        sent.extend(talk.say(LAN, data(n)));
+    }
+    sent.extend(talk.wait(600));
+    assert_eq!(to(SATELLITE, &sent).len(), 6);
+    let first = talk.through(SATELLITE, ack(1, 65_535));
+    assert_eq!(first.tcp.ack, Seq(LAN_ISN).at(1461));
+    let mut again = Vec::new();
+    for n in 3..6 {
+        talk.now += Duration::from_millis(1);
+        let mut duplicate = ack(1, 65_535);
+        duplicate.tcp.sack = SackList::default();
+        duplicate.tcp.sack.push(Seq(LAN_ISN).at(1 + 2 * 1460), Seq(LAN_ISN).at(1 + n * 1460));
+        duplicate.seal();
+        again.extend(talk.say(SATELLITE, duplicate));
+        again.extend(talk.wait(20));
+    }
+    assert_eq!(to(LAN, &again), Vec::<&Packet>::new(), "nothing of it is the sender's business");
+    let repairs = to(SATELLITE, &again);
+    assert!(
+        repairs.len() == 2 && repairs.iter().all(|p| p.body == data(1).body && p.tcp.seq == data(1).tcp.seq)
+    );
+    let last = talk.through(SATELLITE, ack(6, 65_535));
+    assert_eq!((last.tcp.ack, last.tcp.sack.is_empty()), (Seq(LAN_ISN).at(1 + 6 * 1460), true));
+    assert_eq!((talk.gateway.report().held.0, talk.gateway.counters().losses), (0, 1));
+}
+
+/// Segment 1 never came to the gateway: duplicate ACKs and blocks pass, and what the sender sends then goes out.
+#[test]
+fn a_loss_in_front_of_the_gateway_is_the_senders() {
+    let mut talk = Talk::open();
+    for n in [0, 2, 3] {
+        talk.say(LAN, data(n));
+    }
+    talk.wait(600);
+    talk.through(SATELLITE, ack(1, 65_535));
+    let mut duplicate = ack(1, 65_535);
+    duplicate.tcp.sack.push(Seq(LAN_ISN).at(1 + 2 * 1460), Seq(LAN_ISN).at(1 + 4 * 1460));
+    duplicate.seal();
+    let seen = talk.through(SATELLITE, duplicate.clone());
+    assert_eq!((seen.tcp.ack, seen.tcp.sack), (duplicate.tcp.ack, duplicate.tcp.sack));
+    assert_eq!(talk.through(LAN, data(1)).body, data(1).body);
+    assert_eq!(talk.gateway.counters().losses, 0);
+}
+
+/// A tail probe is swallowed, and the ACK for it says so (RFC 2883); a copy of what has arrived is answered with the ACK that was missed.
+#[test]
+fn a_copy_is_swallowed_and_told() {
+    let mut talk = Talk::open();
+    talk.say(LAN, data(0));
+    talk.say(LAN, data(1));
+    talk.wait(300);
+    assert_eq!(talk.say(LAN, data(1)), Vec::new(), "it is on the way");
+    talk.wait(300);
+    let seen = talk.through(SATELLITE, ack(2, 65_535));
+    let isn = Seq(LAN_ISN);
+    assert_eq!(seen.tcp.sack.as_slice(), [(isn.at(1461), isn.at(2921))]);
+    // the keep-alive of an idle sender passes, and so does its answer
+    let probe = packet(LAN, ACK, 2920, 1);
+    assert_eq!(talk.through(LAN, probe.clone()).tcp.seq, probe.tcp.seq);
+    assert_eq!(talk.through(SATELLITE, ack(2, 65_535)).tcp.ack, isn.at(2921));
+}
+
+/// A pure ACK behind data that waits carries the number that the receiver expects then, not what the sender has sent.
+#[test]
+fn a_pure_ack_carries_what_is_expected() {
+    let mut talk = Talk::open();
+    for n in 0..40 {
+        talk.say(LAN, data(n));
+    }
+    let out = talk.say(LAN, packet(LAN, ACK, 1 + 40 * 1460, 1));
+    let acks: Vec<_> = to(SATELLITE, &out).into_iter().filter(|p| p.body.len == 0).collect();
+    assert_eq!(acks.len(), 1);
+    assert_eq!(acks[0].tcp.seq, Seq(LAN_ISN).at(1 + 1460 * talk.gateway.counters().forwarded));
+}
