@@ -1,9 +1,8 @@
-//! From the sender to the receiver: what is held, and what goes out when the hop is granted.
+//! From the sender to the receiver: what is held. What goes out of it, and when, is in `serve.rs`.
 //!
 //! - Data is held until the receiver has acknowledged it. A segment of which everything is held already, or has arrived, is a copy and is swallowed: its first
 //!   is on the way, or is repaired here. When our own tries are used up, the sender's copy goes out.
-//! - Bytes that fill a gap (their loss was in front of the gateway) go out before what waits. While a gap is open nothing beyond it is forwarded that the
-//!   receiver's window does not hold: it would be discarded.
+//! - Bytes that fill a gap (their loss was in front of the gateway) go out before what waits.
 //! - A packet leaves with the latest acknowledgment, window and echo that the sender has said since: data that waited must not carry old news (RFC 5961, section 5.2,
 //!   refuses an ACK that is too old).
 //! - A pure ACK passes at once. Its sequence number is beyond the receiver's window when data is forwarded beyond it, and then it would be discarded (RFC 9293,
@@ -12,12 +11,11 @@
 //!   or what waited behind a byte that the sender sent again, carries the latest that left.
 //! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
 
-use super::cache::{Fate, Piece};
-use super::copies::{APART, REPAIR_COPIES};
+use super::cache::Piece;
 use super::{Flow, Shared};
-use crate::gateway::SATELLITE;
+use crate::gateway::LAN;
 use crate::report::State;
-use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, SackList, Size, TcpHeader};
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Size, TcpHeader};
 use std::collections::VecDeque;
 
 /// Positions further beyond what was shown than this are not the sender's.
@@ -39,9 +37,9 @@ pub(crate) struct Sender {
     /// The latest timestamp that left.
     stamp: Option<u32>,
     /// Its reset, while data is before it.
-    reset: Option<Pkt>,
+    pub(super) reset: Option<Pkt>,
     /// Further copies: when, of what, and how many after that.
-    copies: VecDeque<(Instant, u64, u64, u8)>,
+    pub(super) copies: VecDeque<(Instant, u64, u64, u8)>,
     /// When something may go that may not now.
     pub(super) wake_at: Option<Instant>,
     /// Payload and header bytes of the last full packet.
@@ -79,23 +77,6 @@ impl Sender {
     }
 }
 
-/// What may go out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
-    /// A piece that the receiver misses.
-    Hole(usize),
-    /// A piece that is due since the receiver had no room for it.
-    Due(usize),
-    /// The head, into a closed window.
-    Probe,
-    /// A further copy of a piece.
-    Copy(usize),
-    /// So many bytes of what waits.
-    New(u64),
-    /// The reset.
-    Reset,
-}
-
 /// Sequence number `a` is later than `b`.
 pub(super) const fn later(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() > 0
@@ -114,7 +95,7 @@ impl Flow {
                 self.sender.top = self.sender.top.max(start + packet.seq_len());
             }
             self.ends(&packet);
-            self.pass(cx, crate::gateway::LAN, packet, shared);
+            self.pass(cx, LAN, packet, shared);
             return;
         };
         let end = start + packet.seq_len();
@@ -123,7 +104,7 @@ impl Flow {
         } else if end == start {
             self.pure(cx, start, packet, shared);
         } else if self.is_keep_alive(start, end) {
-            self.pass(cx, crate::gateway::LAN, packet, shared);
+            self.pass(cx, LAN, packet, shared);
         } else {
             self.data(cx, start, end, packet, shared);
         }
@@ -156,7 +137,7 @@ impl Flow {
     fn reset(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
         self.state = State::Closed;
         if self.cache.queue.is_empty() || self.sender.reset.is_some() {
-            self.pass(cx, crate::gateway::LAN, packet, shared);
+            self.pass(cx, LAN, packet, shared);
         } else {
             self.sender.reset = Some(packet);
         }
@@ -174,7 +155,7 @@ impl Flow {
             stamp.value = oldest;
         }
         self.sender.told = Some(packet.tcp.ack.0);
-        self.pass(cx, crate::gateway::LAN, packet, shared);
+        self.pass(cx, LAN, packet, shared);
     }
 
     /// Timestamp of the first byte that the receiver may still have to take.
@@ -201,7 +182,7 @@ impl Flow {
         }
         if self.is_full(&packet, shared) || (flags.has(Flags::URG) && missing != [(start, end)]) {
             shared.counters.overflow += 1;
-            self.pass(cx, crate::gateway::LAN, packet, shared);
+            self.pass(cx, LAN, packet, shared);
             return;
         }
         self.keep(cx, start, end, packet, &missing);
@@ -231,7 +212,7 @@ impl Flow {
         self.cache.bytes + len > most || shared.memory.used + len > shared.memory.limit
     }
 
-    fn path_trip(&self) -> bentpipe_base::Duration {
+    fn path_trip(&self) -> Duration {
         self.trip.smoothed() + self.shake.lan_trip.unwrap_or_default()
     }
 
@@ -254,194 +235,6 @@ impl Flow {
         }
     }
 
-    /// What may go out now, if anything; otherwise notes when something may.
-    pub(super) fn choose(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Choice> {
-        self.sender.wake_at = None;
-        if !self.works() || (self.cache.is_empty() && self.sender.reset.is_none()) {
-            return None;
-        }
-        if self.receiver.stopped.is_some() {
-            return (self.recovery.probe && !self.cache.is_empty()).then_some(Choice::Probe);
-        }
-        let path = self.path(now, shared);
-        let limit = self.receiver.limit(now, self.trip.smoothed(), self.shown.room(&path));
-        let held = self.receiver.next().filter(|at| *at > now);
-        let mut due = None;
-        if let Some(i) = self.cache.first_due() {
-            let piece = &self.cache.pieces[i];
-            if piece.start <= self.una || piece.end <= self.receiver.edge {
-                return Some(Choice::Hole(i));
-            }
-            if piece.end <= limit && held.is_none() && !self.is_beyond_gap(piece.start) {
-                due = Some(Choice::Due(i));
-            }
-        }
-        // copies keep their distance whatever else there is to send
-        if let Some(choice) = self.further_copy(now).or(due) {
-            return Some(choice);
-        }
-        let n =
-            if self.cache.first_due().is_some() || held.is_some() { 0 } else { self.fresh(limit, shared) };
-        if n > 0 {
-            return Some(Choice::New(n));
-        }
-        if self.cache.queue.is_empty() && self.cache.due == 0 {
-            return self.sender.reset.is_some().then_some(Choice::Reset);
-        }
-        self.wait(now, held);
-        None
-    }
-
-    /// Something waits for the reader: it may go when the rate allows, or the predicted edge has moved by a segment.
-    fn wait(&mut self, now: Instant, held: Option<Instant>) {
-        self.receiver.held_back();
-        let Some(rate) = self.receiver.rate().filter(|r| *r > 0.0) else { return };
-        let step = bentpipe_base::Duration::from_secs_f64(self.shake.mss() as f64 / rate);
-        let at = held.unwrap_or(now + step.max(bentpipe_base::Duration::from_millis(1)));
-        self.sender.wake_at = Some(self.sender.wake_at.map_or(at, |other| other.min(at)));
-    }
-
-    fn further_copy(&mut self, now: Instant) -> Option<Choice> {
-        while let Some((at, start, _, _)) = self.sender.copies.front().copied() {
-            let i = self.cache.place(start);
-            let flies = self.cache.pieces.get(i).is_some_and(|p| p.start == start && p.fate == Fate::Flying);
-            if !flies {
-                self.sender.copies.pop_front();
-            } else if at <= now {
-                return Some(Choice::Copy(i));
-            } else {
-                self.sender.wake_at = Some(at);
-                return None;
-            }
-        }
-        None
-    }
-
-    /// True when a loss in front of the gateway lies before `at`, and it lies beyond the receiver's window.
-    fn is_beyond_gap(&self, at: u64) -> bool {
-        at >= self.receiver.edge && self.cache.gap_before(self.una, at)
-    }
-
-    /// Bytes of the first packet that waits which may go.
-    fn fresh(&self, limit: u64, shared: &Shared<'_>) -> u64 {
-        let Some(first) = self.cache.queue.front() else { return 0 };
-        let whole = first.end - first.start;
-        let (segment, len) = (first.packet.segment, u64::from(first.packet.body.len));
-        let largest = u64::from(shared.shaper.largest(segment));
-        let gap = self.cache.gap_before(self.una, first.start);
-        let limit = if gap { limit.min(self.receiver.edge) } else { limit };
-        let room = limit.saturating_sub(first.start);
-        if room >= whole && (len <= largest || segment == 0) || first.whole() {
-            return whole;
-        }
-        let n = room.min(largest).min(len);
-        let segments = n - n % u64::from(segment.max(1));
-        if segment > 0 && segments > 0 {
-            return segments;
-        }
-        // a receiver whose whole window is smaller than a segment gets what it can take
-        let alone = self.cache.pieces.is_empty() && first.start == self.una;
-        if alone { n.min(self.receiver.window(self.una)) } else { 0 }
-    }
-
-    /// The hop is granted: sends one packet or nothing; returns what the hop counts for it.
-    pub(crate) fn serve(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
-        let sent = match self.choose(cx.now, shared) {
-            None => return Size::ZERO,
-            Some(Choice::Hole(i)) => {
-                shared.counters.repairs += 1;
-                // a repair that is lost as well costs another round trip, and a second copy of it next to nothing
-                let left = self.recovery.copies.max(REPAIR_COPIES) - 1;
-                self.send_piece(cx, i, (left, false), shared)
-            }
-            Some(Choice::Due(i)) => {
-                shared.counters.resent += 1;
-                let left = self.recovery.copies.saturating_sub(1);
-                self.send_piece(cx, i, (left, false), shared)
-            }
-            Some(Choice::Probe) => self.send_probe(cx, shared),
-            Some(Choice::Copy(i)) => {
-                let left = self.sender.copies.pop_front().map_or(0, |c| c.3);
-                shared.counters.copies += 1;
-                self.send_piece(cx, i, (left, true), shared)
-            }
-            Some(Choice::New(n)) => {
-                shared.counters.forwarded += 1;
-                let i = self.next_piece(cx, n);
-                let left = self.recovery.copies.saturating_sub(1);
-                self.send_piece(cx, i, (left, false), shared)
-            }
-            Some(Choice::Reset) => match self.sender.reset.take() {
-                Some(reset) => {
-                    let size = shared.shaper.cost(&reset);
-                    cx.send(SATELLITE, reset);
-                    size
-                }
-                None => Size::ZERO,
-            },
-        };
-        self.account(shared);
-        sent
-    }
-
-    fn send_probe(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
-        self.probed(cx.now, shared);
-        if self.cache.pieces.is_empty() {
-            let n = self
-                .cache
-                .queue
-                .front()
-                .map_or(0, |p| (p.end - p.start).min(u64::from(p.packet.segment.max(1))));
-            let whole = self.cache.queue.front().is_some_and(|p| p.packet.segment == 0 || p.whole());
-            let n = if whole { self.cache.queue.front().map_or(0, |p| p.end - p.start) } else { n };
-            self.next_piece(cx, n);
-        }
-        self.send_piece(cx, 0, (0, false), shared)
-    }
-
-    /// Moves the first `n` bytes that wait to what is forwarded.
-    fn next_piece(&mut self, cx: &mut Cx<'_>, n: u64) -> usize {
-        if let Some(mut piece) = self.cache.queue.pop_front() {
-            let at = piece.start + n;
-            if at < piece.end {
-                let mut rest = Piece::new(piece.start, piece.end, cx.duplicate(&piece.packet));
-                rest.drop_front(at);
-                piece.drop_back(at);
-                self.cache.queue.push_front(rest);
-            }
-            self.cache.push_forwarded(piece);
-        }
-        self.cache.pieces.len().saturating_sub(1)
-    }
-
-    /// Sends piece `i`, with `left` copies to follow; or it is a copy itself.
-    fn send_piece(
-        &mut self,
-        cx: &mut Cx<'_>,
-        i: usize,
-        (left, copy): (u8, bool),
-        shared: &mut Shared<'_>,
-    ) -> Size {
-        let Some(piece) = self.cache.pieces.get(i) else { return Size::ZERO };
-        let (start, end) = (piece.start, piece.end);
-        let mut packet = cx.duplicate(&piece.packet);
-        self.cache.stamp(i, cx.now, copy);
-        self.refresh(&mut packet);
-        self.stamp(&mut packet);
-        let size = shared.shaper.cost(&packet);
-        if left > 0 {
-            self.sender.copies.push_back((cx.now + APART, start, end, left - 1));
-        }
-        if end > self.receiver.edge {
-            self.receiver.sent(cx.now, u64::from(packet.body.len));
-        }
-        self.recovery.sent(cx.now, self.trip.timeout());
-        let path = self.path(cx.now, shared);
-        self.recovery.copies = self.copies(&path, shared);
-        cx.send(SATELLITE, packet);
-        size
-    }
-
     /// Timestamps do not go back.
     pub(super) fn stamp(&mut self, packet: &mut Packet) {
         let Some(stamp) = &mut packet.tcp.timestamps else { return };
@@ -452,7 +245,7 @@ impl Flow {
     }
 
     /// What the sender has said since the packet came.
-    fn refresh(&mut self, packet: &mut Packet) {
+    pub(super) fn refresh(&mut self, packet: &mut Packet) {
         let Some(news) = self.sender.news.filter(|_| packet.tcp.flags.has(Flags::ACK)) else { return };
         self.sender.told = Some(news.ack.0);
         if packet.tcp.ack == news.ack && packet.tcp.window == news.window {
@@ -479,10 +272,10 @@ impl Flow {
         while let Some(piece) = self.cache.queue.pop_front() {
             let mut packet = piece.packet;
             self.refresh(&mut packet);
-            self.pass(cx, crate::gateway::LAN, packet, shared);
+            self.pass(cx, LAN, packet, shared);
         }
         if let Some(reset) = self.sender.reset.take() {
-            self.pass(cx, crate::gateway::LAN, reset, shared);
+            self.pass(cx, LAN, reset, shared);
         }
     }
 

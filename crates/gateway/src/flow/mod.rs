@@ -5,7 +5,7 @@
 //! sender halve; each has a file here:
 //!
 //! ```text
-//! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve: repair, copy or new data, when shaper.rs grants the hop -> receiver (satellite)
+//! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve.rs, when shaper.rs grants the hop -> receiver (satellite)
 //! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs: what may be forwarded <- receiver
 //! ```
 //!
@@ -21,6 +21,7 @@ mod ranges;
 mod receiver;
 mod repair;
 mod rest;
+mod serve;
 pub(crate) mod shaper;
 mod trip;
 mod window;
@@ -37,6 +38,7 @@ use forward::Sender;
 use handshake::Handshake;
 use receiver::Receiver;
 use repair::Recovery;
+use serve::Choice;
 use shaper::{Shaper, Want};
 use trip::Trip;
 use window::{Path, Shown};
@@ -262,7 +264,7 @@ impl Flow {
     /// What it would send if the hop were free now.
     pub(crate) fn wants(&mut self, now: Instant, shared: &Shared<'_>) -> Option<Want> {
         match self.choose(now, shared)? {
-            forward::Choice::Hole(_) | forward::Choice::Probe => Some(Want::Repair),
+            Choice::Hole(_) | Choice::Probe => Some(Want::Repair),
             _ => Some(Want::Data),
         }
     }

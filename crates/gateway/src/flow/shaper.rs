@@ -9,8 +9,8 @@ use crate::config::Config;
 use bentpipe_base::{Duration, Instant, Packet, Pkt, Rate, Size};
 use std::collections::VecDeque;
 
-/// What a flow gains per turn: a full packet with framing.
-const QUANTUM: u64 = 1600;
+/// What a flow gains per turn at least: a full packet with framing.
+const QUANTUM: i64 = 1600;
 /// How late the pacer may be and still keep its rate.
 const SLACK: Duration = Duration::from_millis(2);
 /// Packets that pass may wait this long at the rate; beyond that they leave at once.
@@ -43,7 +43,8 @@ pub(crate) struct Shaper {
     /// When the hop is free.
     free: Instant,
     repairs: VecDeque<u32>,
-    flows: VecDeque<(u32, u64)>,
+    /// Flows in turn; what each may still send in its turn, or has sent beyond the last.
+    flows: VecDeque<(u32, i64)>,
     /// Which of the two each flow waits in, so that asking costs nothing.
     waits: Vec<(bool, bool)>,
     passing: VecDeque<Pkt>,
@@ -90,10 +91,16 @@ impl Shaper {
             }
             Want::Data if !self.waits[i].1 => {
                 self.waits[i].1 = true;
-                self.flows.push_back((flow, QUANTUM));
+                self.flows.push_back((flow, self.quantum()));
             }
             _ => {}
         }
+    }
+
+    /// What a flow gains per turn: a packet, or what leaves in a millisecond.
+    fn quantum(&self) -> i64 {
+        let burst = self.rate.map_or(0, |r| r.bytes_in(Duration::from_millis(1)).0.min(1 << 20));
+        QUANTUM.max(burst as i64)
     }
 
     /// Lets a packet that is nobody's pass in its turn.
@@ -134,10 +141,14 @@ impl Shaper {
             self.repairs.pop_front();
             self.waits[flow as usize].0 = false;
         } else if let Some((_, deficit)) = self.flows.front_mut().filter(|f| f.0 == flow) {
-            *deficit = deficit.saturating_sub(size.0);
-            if *deficit == 0 || wants != Some(Want::Data) {
+            *deficit -= size.0 as i64;
+            let left = *deficit;
+            if left <= 0 || wants.is_none() {
                 self.flows.pop_front();
-                self.waits[flow as usize].1 = false;
+                self.waits[flow as usize].1 = wants.is_some();
+                if wants.is_some() {
+                    self.flows.push_back((flow, left + self.quantum()));
+                }
             }
         }
         if let Some(want) = wants {
@@ -173,5 +184,72 @@ impl Shaper {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let waits = !self.repairs.is_empty() || !self.flows.is_empty() || !self.passing.is_empty();
         waits.then_some(self.free)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Body;
+
+    fn shaper(bps: u64) -> Shaper {
+        Shaper::new(&Config { rate: Rate::from_bps(bps), framing: Size(14), ..Config::default() })
+    }
+
+    /// Lets the pacer run; each flow sends packets of its size. Returns the bytes of each and the time at the end.
+    fn run(shaper: &mut Shaper, sizes: &[u64], turns: usize) -> (Vec<u64>, Instant) {
+        let (mut now, mut bytes) = (Instant(1_000_000_000), vec![0; sizes.len()]);
+        for flow in 0..sizes.len() {
+            shaper.request(flow as u32, Want::Data);
+        }
+        for _ in 0..turns {
+            now = now.max(shaper.deadline().expect("somebody waits"));
+            let Some(Turn::Flow(flow)) = shaper.next(now) else { panic!("it is a flow's turn") };
+            bytes[flow as usize] += sizes[flow as usize];
+            shaper.sent(now, flow, Size(sizes[flow as usize]), Some(Want::Data));
+        }
+        (bytes, now)
+    }
+
+    #[test]
+    fn the_rate_is_a_little_less_than_the_hops() {
+        let (bytes, end) = run(&mut shaper(24_000_000), &[1514], 10_000);
+        let took =
+            end.since(Instant(1_000_000_000) + Duration::from_millis(0)).as_secs_f64() + 1514.0 * 8.0 / 24e6;
+        let rate = bytes[0] as f64 * 8.0 / took;
+        assert!((rate / (0.995 * 24e6) - 1.0).abs() < 2e-3, "{rate}");
+    }
+
+    /// A flow of small packets gets as many bytes as one of large ones.
+    #[test]
+    fn flows_share_by_bytes() {
+        let (bytes, _) = run(&mut shaper(24_000_000), &[1514, 300, 900], 30_000);
+        let mean = bytes.iter().sum::<u64>() as f64 / 3.0;
+        assert!(bytes.iter().all(|b| (*b as f64 / mean - 1.0).abs() < 0.01), "{bytes:?}");
+    }
+
+    #[test]
+    fn repairs_go_first_and_what_passes_has_its_turn() {
+        let mut shaper = shaper(24_000_000);
+        let now = Instant(1_000_000_000);
+        shaper.request(0, Want::Data);
+        shaper.request(1, Want::Repair);
+        let packet = Packet { header_len: 28, body: Body { off: 0, len: 100 }, ..Packet::default() };
+        shaper.pass(Box::new(packet)).expect("there is room");
+        assert!(matches!(shaper.next(now), Some(Turn::Flow(1))));
+        shaper.sent(now, 1, Size(1514), None);
+        assert!(shaper.next(now + Duration::from_millis(10)).is_some_and(|t| matches!(t, Turn::Pass(_))));
+        assert!(matches!(shaper.next(now + Duration::from_millis(20)), Some(Turn::Flow(0))));
+        shaper.forget(0);
+        assert_eq!(shaper.deadline(), None);
+    }
+
+    #[test]
+    fn a_super_packet_counts_every_header_and_is_cut_to_a_millisecond() {
+        let shaper = shaper(24_000_000);
+        let packet =
+            Packet { header_len: 40, segment: 1460, body: Body { off: 0, len: 4000 }, ..Packet::default() };
+        assert_eq!(shaper.cost(&packet), Size(4000 + 3 * 54));
+        assert_eq!((shaper.largest(1460), shaper.largest(1)), (2920, 3000));
     }
 }
