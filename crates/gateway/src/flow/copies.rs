@@ -129,7 +129,7 @@ mod tests {
         losses
     }
 
-    /// Section 3.2 of the analysis at N = 2055: (1/k) / (1 + p^k N) is largest for k = 1 up to p N = 1, then for 2, then for 3.
+    /// At N = 2055: (1/k) / (1 + p^k N) is largest for k = 1 up to p N = 1, then for 2, then for 3.
     #[test]
     fn copies_are_sent_where_they_pay() {
         for (p, k) in [(0.0, 1), (3e-4, 1), (1e-3, 2), (1e-2, 2), (5e-2, 3)] {

@@ -364,3 +364,13 @@ impl Flow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_does_not_grow_unseen() {
+        assert!(size_of::<Flow>() <= 936, "{}", size_of::<Flow>());
+    }
+}
