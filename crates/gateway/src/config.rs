@@ -2,7 +2,7 @@
 
 use bentpipe_base::{Duration, Rate, Size};
 
-/// How the window that a receiver will have is predicted [SC].
+/// How the window that a receiver will have is predicted: TCP-SuperCharger, equations (3) and (4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Grows as long as the receiver shows that it keeps up.
@@ -81,7 +81,7 @@ impl Default for Timeouts {
 pub struct Config {
     /// Rate of the hop as the link counts it. None: the gateway does not shape, and the windows it shows do not depend on a rate.
     pub rate: Option<Rate>,
-    /// Bytes that the hop counts for each packet beside those of IP: 14 in the figures of [SC].
+    /// Bytes that the hop counts for each packet beside those of IP: 14 in the figures of TCP-SuperCharger.
     pub framing: Size,
     /// How the receiver's window is predicted.
     pub mode: Mode,

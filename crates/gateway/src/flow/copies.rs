@@ -1,6 +1,6 @@
 //! How often each packet is sent.
 //!
-//! Source: TCP-SuperCharger [SC] forwards beyond the receiver's window; so after a loss nearly a bandwidth-delay product of N packets is discarded and sent
+//! Source: TCP-SuperCharger (SC) forwards beyond the receiver's window; so after a loss nearly a bandwidth-delay product of N packets is discarded and sent
 //! again. With every packet sent k times the efficiency is (1/k) / (1 + p^k N): a second copy pays from p N = 1 on. The largest over k = 1..=4 is taken,
 //! with a tenth in favour of what is in use. p is the hop's, from what arrived and what was found lost: the share lost of what was sent once, less a standard
 //! deviation, so that a few early losses decide nothing; then brought into the range that the shares of what was sent k times allow (p^k of it is lost). Counts
@@ -129,7 +129,7 @@ mod tests {
         losses
     }
 
-    /// Section 3.2 of the analysis at N = 2055: (1/k) / (1 + p^k N) is largest for k = 1 up to p N = 1, then for 2, then for 3.
+    /// At N = 2055: (1/k) / (1 + p^k N) is largest for k = 1 up to p N = 1, then for 2, then for 3.
     #[test]
     fn copies_are_sent_where_they_pay() {
         for (p, k) in [(0.0, 1), (3e-4, 1), (1e-3, 2), (1e-2, 2), (5e-2, 3)] {

@@ -1,6 +1,6 @@
 //! The handshake: window scaling towards a sender whose receiver has none.
 //!
-//! Source: TCP-SuperCharger [SC] reads 16-bit windows and must show larger ones; how is RFC 7323, section 2: a shift is agreed on when both SYNs carry the
+//! Source: TCP-SuperCharger (SC) reads 16-bit windows and must show larger ones; how is RFC 7323, section 2: a shift is agreed on when both SYNs carry the
 //! option. So the gateway adds the option to the SYN or SYN/ACK that the sender receives, and takes the sender's own away from the SYN/ACK that goes to
 //! a receiver which offered none. Both ends then keep to what they believe: the sender's windows arrive scaled and are told to the receiver unscaled,
 //! at most 65 535; windows shown to the sender carry our shift. Windows in SYNs are never scaled (RFC 7323, section 2.2).

@@ -1,6 +1,6 @@
 //! One accelerated connection: what its hosts send, from the SYN to the end.
 //!
-//! Source: TCP-SuperCharger [SC]: a gateway before a hop with a large bandwidth-delay product forwards more than the receiver's window allows, since the window
+//! Source: TCP-SuperCharger (SC): a gateway before a hop with a large bandwidth-delay product forwards more than the receiver's window allows, since the window
 //! will have moved when the data arrives. The paper does not say what becomes of losses, of windows that 16 bits cannot tell, of ACKs that would make the
 //! sender halve; each has a file here:
 //!
@@ -309,5 +309,15 @@ impl Flow {
             swallowed: self.sender.swallowed,
             ..FlowReport::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_does_not_grow_unseen() {
+        assert!(size_of::<Flow>() <= 960, "{}", size_of::<Flow>());
     }
 }

@@ -1,6 +1,6 @@
 //! What the receiver can take: how far beyond its window may be forwarded.
 //!
-//! Source: TCP-SuperCharger [SC], equations (3) and (4), in sequence numbers. An ACK i at t_i says E_i = ack_i + a_i, the right edge; between two ACKs the
+//! Source: TCP-SuperCharger (SC), equations (3) and (4), in sequence numbers. An ACK i at t_i says E_i = ack_i + a_i, the right edge; between two ACKs the
 //! receiver's application reads R = (E_j - E_i) / (t_j - t_i). What is forwarded at f arrives when the edge is at E_i + R (f - t_i + D), so
 //!   e <= E_i + R (f - t_i + D)                                                        (4')
 //! for the last byte e. Corrections to the paper: the printed (4) sums all packets ever sent, and (3) counts packets forwarded between two ACKs where packets

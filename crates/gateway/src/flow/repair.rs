@@ -1,6 +1,6 @@
 //! Loss in the hop: found, repaired and counted here, so that the sender need not.
 //!
-//! Sources: TCP-SuperCharger [SC] has no loss; RACK (RFC 8985) for time as the judge; Snoop (Balakrishnan et al., 1995) for a repair from the middle; Liu and Lee (WCNC
+//! Sources: TCP-SuperCharger (SC) has no loss; RACK (RFC 8985) for time as the judge; Snoop (Balakrishnan et al., 1995) for a repair from the middle; Liu and Lee (WCNC
 //! 2013) for the observation that recovery of a full window is limited by flow control. The rules:
 //! - The hop keeps order. What was last sent before something that has arrived is lost, and so is the head when an ACK for it comes again more than
 //!   10 ms after its last copy's trip. An arrival that is too early for the last copy is credited to the one before.

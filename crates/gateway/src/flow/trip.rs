@@ -1,6 +1,6 @@
 //! The hop's round trip as the gateway sees it, and the gateway's own retransmission timeout.
 //!
-//! Source: RFC 6298 for the smoothing; TCP-SuperCharger [SC], equations (1) and (2), smooths D with 0.9 where RFC 6298 has 7/8, which is used here. A sample comes
+//! Source: RFC 6298 for the smoothing; TCP-SuperCharger (SC), equations (1) and (2), smooths D with 0.9 where RFC 6298 has 7/8, which is used here. A sample comes
 //! only from a piece that was sent once (Karn). The timeout is 1.5 D + 4 var: it must fire before the sender's (SRTT + 200 ms at least) can, or soon after.
 //! The shortest trip of the last ten to twenty seconds says whether an acknowledgment can belong to a copy.
 

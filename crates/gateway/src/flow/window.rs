@@ -1,6 +1,6 @@
 //! The window that the sender is shown.
 //!
-//! Source: TCP-SuperCharger [SC], where VWnd = a + R D. With the hop's rate configured (open mode) it is a constant: the share of the rate times the round trip,
+//! Source: TCP-SuperCharger (SC), where VWnd = a + R D. With the hop's rate configured (open mode) it is a constant: the share of the rate times the round trip,
 //! plus a small target that keeps the hop busy. So a sender stays limited by the window, its congestion window freezes, and nobody overruns the hop: loss on it is
 //! never congestion. A large advertised window is capped in the same way. Where a receiver that holds a whole bandwidth-delay product meets losses, the window
 //! is 1.25 products larger: it stands still for a round trip per loss, and meanwhile the gateway must have something to send.
