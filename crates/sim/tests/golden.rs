@@ -17,7 +17,7 @@ use std::path::Path;
 /// Scenario file, overrides, seed.
 type Run = (&'static str, &'static [(&'static str, &'static str)], u64);
 
-const RUNS: [Run; 17] = [
+const RUNS: [Run; 19] = [
     ("window", &[("duration", "60 s"), ("ber", "1e-6"), ("tcp", "rate-halving")], 1),
     ("transfer", &[("iw", "4")], 1),
     ("burst", &[("tcp", "sack"), ("delayed_ack", "on")], 2),
@@ -34,6 +34,8 @@ const RUNS: [Run; 17] = [
     ("dama", &[], 10),
     ("winds", &[], 1),
     ("asymmetry", &[("k", "4")], 11),
+    ("supercharger", &[("loss", "1e-4")], 13),
+    ("supercharger-loss", &[("loss", "1e-3")], 14),
     (EVERYTHING, &[], 12),
 ];
 
