@@ -183,6 +183,21 @@ fn what_cannot_be_edited_passes_with_its_reason() {
     assert_eq!(Talk::new().through(SATELLITE, signed.clone()), signed);
 }
 
+/// Anybody can send a SYN/ACK: one that answers no SYN passes, and changes nothing.
+#[test]
+fn a_forged_answer_ends_nothing() {
+    let mut talk = Talk::open();
+    for from in [LAN, SATELLITE] {
+        let mut forged = syn(from, SYN | ACK, Some(3));
+        forged.tcp.seq = Seq(5);
+        assert_eq!(talk.through(from, forged.clone()), forged);
+    }
+    assert_eq!(talk.gateway.flows(0, 1).0[0].why, None);
+    let mut own = packet(LAN, ACK, 1, 1);
+    own.tcp.window = 500;
+    assert_eq!(talk.through(LAN, own).tcp.window, 500 << 7, "windows are still translated");
+}
+
 /// Segment 1 of six is lost: the sender sees neither duplicate ACKs nor blocks, the receiver gets it again, twice, and no ACK is ahead of the receiver.
 #[test]
 fn a_loss_is_repaired_and_not_seen() {

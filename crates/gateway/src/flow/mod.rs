@@ -32,7 +32,7 @@ use crate::gateway::{LAN, SATELLITE};
 use crate::memory::Memory;
 use crate::report::{FlowReport, State};
 use acks::Acks;
-use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Size};
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq, Size};
 use cache::Cache;
 use forward::Sender;
 use handshake::Handshake;
@@ -69,6 +69,8 @@ pub(crate) struct Flow {
     /// Ends of the two streams, once there was a FIN: of the sender's as a position, of the receiver's as its sequence number.
     fins: (Option<u64>, Option<u32>),
     fins_acked: (bool, bool),
+    /// A SYN of this connection's ports that is not its own: came from the LAN, and what answers it acknowledges.
+    stray: Option<(bool, Seq)>,
     /// Counted among the flows that use their share.
     active: bool,
     held_peak: u64,
@@ -103,6 +105,7 @@ impl Flow {
             shown: Shown::default(),
             fins: (None, None),
             fins_acked: (false, false),
+            stray: None,
             active: false,
             held_peak: 0,
             held: 0,
@@ -134,9 +137,14 @@ impl Flow {
     fn syn(&mut self, cx: &mut Cx<'_>, from: Port, packet: &mut Packet, shared: &mut Shared<'_>) {
         let known = if from == LAN { self.shake.lan() } else { self.shake.satellite() };
         if known.is_some_and(|k| k.isn != packet.tcp.seq) && self.state != State::Opening {
-            // another connection between the same ports, or a stray: it goes its way untouched
-            if packet.tcp.flags.has(Flags::ACK) || self.state == State::Closed {
+            // another connection between the same ports, or a stray: it goes its way untouched. Only an answer to the SYN that went before it proves
+            // another connection; anybody could send one of the two
+            let answers =
+                packet.tcp.flags.has(Flags::ACK) && self.stray == Some((from != LAN, packet.tcp.ack));
+            if answers || self.state == State::Closed {
                 self.give_up(cx, Why::Reused, shared);
+            } else if !packet.tcp.flags.has(Flags::ACK) {
+                self.stray = Some((from == LAN, packet.tcp.seq.at(1)));
             }
             return;
         }
@@ -318,6 +326,6 @@ mod tests {
 
     #[test]
     fn a_flow_does_not_grow_unseen() {
-        assert!(size_of::<Flow>() <= 960, "{}", size_of::<Flow>());
+        assert!(size_of::<Flow>() <= 976, "{}", size_of::<Flow>());
     }
 }
