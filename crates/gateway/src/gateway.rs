@@ -18,15 +18,11 @@ use crate::flow::{Flow, Shared};
 use crate::memory::Memory;
 use crate::policy::Rules;
 use crate::report::{FlowReport, Group, State};
+use crate::sides::{LAN, SATELLITE};
 use crate::table::{Class, HashKey, Key, NONE, Slab, Table, wire_packets};
 use bentpipe_base::{Cx, Duration, Input, Instant, Node, Packet, Pkt, Port, Proto, Purpose, Size, Slot};
 use core::fmt;
 use std::collections::VecDeque;
-
-/// The side of the hosts that send.
-pub const LAN: Port = Port(0);
-/// The side of the satellite hop.
-pub const SATELLITE: Port = Port(1);
 
 /// The ports by side.
 const PORTS: [Port; 2] = [LAN, SATELLITE];

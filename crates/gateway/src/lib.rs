@@ -10,11 +10,13 @@ mod gateway;
 mod memory;
 mod policy;
 mod report;
+mod sides;
 mod table;
 
 pub use config::{Config, Copies, Limits, Mode, Timeouts};
 pub use counters::{Counters, Why};
-pub use gateway::{Gateway, LAN, Restored, SATELLITE};
+pub use gateway::{Gateway, Restored};
 pub use policy::{Rules, Verdict};
 pub use report::{End, FlowReport, GatewayReport, Group, State};
+pub use sides::{LAN, SATELLITE};
 pub use table::persist::{Persist, RECORD, Record, RecordError};

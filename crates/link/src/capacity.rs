@@ -5,8 +5,8 @@
 //! when it ends. Mahimahi's packets come from a TUN device with 4 bytes in front, which its 1504 bytes hold too: with a framing of 4 B a packet of 1500 bytes
 //! takes one opportunity here as it does there, without it 376 opportunities carry 377.
 
-use crate::dynamics::SHORTEST_STEP;
 use crate::state::{Process, State};
+use crate::step::SHORTEST_STEP;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
 use std::sync::Arc;
 

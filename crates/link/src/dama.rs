@@ -5,7 +5,7 @@
 //! left of a frame goes on in the next one that carries something (fragmentation, as RLE in DVB-RCS2). Requests count bytes, framing included, and are not lost.
 
 use crate::access::Dama;
-use crate::dynamics::SHORTEST_STEP;
+use crate::step::SHORTEST_STEP;
 use bentpipe_base::{Instant, Rate};
 use std::collections::VecDeque;
 

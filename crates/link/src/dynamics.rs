@@ -12,10 +12,6 @@ use crate::outage::Outages;
 use crate::queue::Capacity;
 use bentpipe_base::{Duration, Instant, Probability, Rate};
 
-/// Steps, slots, frames, mean spells and periods of traces shorter than this are lengthened to it, so that no value, however strange, can make a run
-/// crawl. A scenario should refuse them.
-pub const SHORTEST_STEP: Duration = Duration::from_micros(100);
-
 /// What changes on a direction, and how.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dynamics {

@@ -5,9 +5,9 @@
 
 use crate::acm::{Acm, Adaptation};
 use crate::coding::Coding;
-use crate::dynamics::SHORTEST_STEP;
 use crate::rain::{Rain, Series};
 use crate::state::{Process, State, grid};
+use crate::step::SHORTEST_STEP;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot};
 use std::sync::Arc;

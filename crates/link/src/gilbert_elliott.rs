@@ -12,8 +12,8 @@
 //!
 //! The first state is drawn from the stationary distribution.
 
-use crate::dynamics::SHORTEST_STEP;
 use crate::state::{Process, State};
+use crate::step::SHORTEST_STEP;
 use bentpipe_base::{Cx, Duration, Instant, Probability, RngSlot};
 
 /// Parameters of the channel.

@@ -10,9 +10,9 @@
 //! When the delay drops, packets sent later would overtake. By default they do not: an arrival is never earlier than the one before. With `reorder`
 //! each packet takes its own time.
 
-use crate::dynamics::SHORTEST_STEP;
 use crate::geo::{EARTH_KM, LIGHT_KM_S, central_angle, slant_km};
 use crate::state::{Process, State, grid};
+use crate::step::SHORTEST_STEP;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Probability, Rate, RngSlot};
 

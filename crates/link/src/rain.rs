@@ -11,8 +11,8 @@
 //! are exact for any Ts. Deviations: its spectrum falls by 20 dB a decade, the recommendation's by 80/3; and with Ts = 1 s what is faster than 0.5 Hz is not seen: take a
 //! Ts of 0.1 s where that matters.
 
-use crate::dynamics::SHORTEST_STEP;
 use crate::normal::q_inverse;
+use crate::step::SHORTEST_STEP;
 use bentpipe_base::{Cx, Duration, Instant, RngSlot};
 
 /// Parameters of the series.

@@ -12,10 +12,10 @@
 //!
 //! ACKs are the receiver's own, their fields changed; one is kept to be told again later.
 
-use super::forward::{later, set_sack};
+use super::header::{later, set_sack};
 use super::{Flow, Shared};
-use crate::gateway::LAN;
 use crate::report::State;
+use crate::sides::LAN;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Seq};
 
 /// Segments of progress that are held back at most, and as a share of what is in flight.

@@ -12,9 +12,10 @@
 //! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
 
 use super::cache::Piece;
+use super::header::{later, set_sack};
 use super::{Flow, Shared};
-use crate::gateway::LAN;
 use crate::report::State;
+use crate::sides::LAN;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Size, TcpHeader};
 use std::collections::VecDeque;
 
@@ -75,11 +76,6 @@ impl Sender {
         }
         self.copies.clear();
     }
-}
-
-/// Sequence number `a` is later than `b`.
-pub(super) const fn later(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).cast_signed() > 0
 }
 
 impl Flow {
@@ -282,11 +278,4 @@ impl Flow {
     pub(super) const fn paced_until(&self) -> Option<Instant> {
         self.sender.wake_at
     }
-}
-
-/// Other SACK blocks; the header's length follows.
-pub(super) fn set_sack(packet: &mut Packet, sack: SackList) {
-    let before = packet.tcp.wire_len();
-    packet.tcp.sack = sack;
-    packet.header_len = (packet.header_len + packet.tcp.wire_len()).saturating_sub(before);
 }

@@ -10,7 +10,7 @@
 //! that are sent again get the same.
 
 use crate::counters::Why;
-use crate::gateway::{LAN, SATELLITE};
+use crate::sides::{LAN, SATELLITE};
 use crate::table::persist::Persist;
 use bentpipe_base::{Duration, Flags, Foreign, Instant, Packet, Port, Rate, Seq};
 

@@ -17,6 +17,7 @@ mod cache;
 mod copies;
 mod forward;
 mod handshake;
+mod header;
 mod ranges;
 mod receiver;
 mod repair;
@@ -28,9 +29,9 @@ mod window;
 
 use crate::config::Config;
 use crate::counters::{Counters, Why};
-use crate::gateway::{LAN, SATELLITE};
 use crate::memory::Memory;
 use crate::report::{FlowReport, State};
+use crate::sides::{LAN, SATELLITE};
 use acks::Acks;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq, Size};
 use cache::Cache;

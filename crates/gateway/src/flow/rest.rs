@@ -9,8 +9,8 @@ use super::handshake::Handshake;
 use super::{Flow, Shared};
 use crate::config::Config;
 use crate::counters::Why;
-use crate::gateway::LAN;
 use crate::report::State;
+use crate::sides::LAN;
 use crate::table::persist::Persist;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq};
 

@@ -7,7 +7,7 @@
 use super::cache::{Fate, Piece};
 use super::copies::{APART, REPAIR_COPIES};
 use super::{Flow, Shared};
-use crate::gateway::SATELLITE;
+use crate::sides::SATELLITE;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
 /// What may go out.

@@ -1,0 +1,8 @@
+//! The two sides of a gateway.
+
+use bentpipe_base::Port;
+
+/// The side of the hosts that send.
+pub const LAN: Port = Port(0);
+/// The side of the satellite hop.
+pub const SATELLITE: Port = Port(1);
