@@ -51,10 +51,8 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         r.rtt_ms = Quantiles::of(&s.rtt);
         r.limited_by = shares(&c.limited_by(now));
     });
-    let announced = spec.receiver.receive_buffer.max();
-    if !scenario.gateways.is_empty() && shown > announced.0 {
-        r.context.receive_window =
-            format!("{}, as a gateway shows it in place of {announced}", rounded(shown));
+    if !scenario.gateways.is_empty() {
+        r.context.show(spec, shown);
     }
     r
 }
@@ -68,6 +66,15 @@ impl Quantiles {
 }
 
 impl FlowContext {
+    /// The window that the sender was shown, in bytes: with a gateway it is not always the receiver's.
+    pub fn show(&mut self, spec: &FlowSpec, shown: u64) {
+        let announced = spec.receiver.receive_buffer.max();
+        if shown > announced.0 {
+            self.receive_window =
+                format!("{}, as a gateway shows it in place of {announced}", rounded(shown));
+        }
+    }
+
     /// Of a flow on a path that carries `path_bps` bit/s.
     pub fn of(spec: &FlowSpec, path_bps: u64) -> Self {
         Self {

@@ -51,6 +51,8 @@ enum What {
 #[derive(Debug)]
 pub struct Flows {
     specs: Vec<FlowSpec>,
+    /// Gateways may show senders other windows than receivers advertise.
+    gateways: bool,
     ends: Vec<FlowEnds>,
     running: Vec<Flow>,
     epoll: OwnedFd,
@@ -91,6 +93,7 @@ impl Flows {
         let finite = |f: &FlowSpec| matches!(f.app, App::Transfer(_) | App::Requests { count: Some(_), .. });
         let mut all = Self {
             specs: scenario.flows.clone(),
+            gateways: !scenario.gateways.is_empty(),
             recorded: vec![0; flows.len()],
             ends,
             running: flows,
@@ -333,7 +336,11 @@ impl Flows {
                     let words =
                         |(at, text): &(Instant, String)| format!("{text}, at {:.3} s", at.as_secs_f64());
                     faults.extend(tcp.fault.as_ref().map(words));
-                    stream_report(tcp, &self.ends[i], rate)
+                    let mut report = stream_report(tcp, &self.ends[i], rate);
+                    if self.gateways {
+                        report.context.show(&self.specs[i], tcp.samples.last.peer_window.0);
+                    }
+                    report
                 }
                 Flow::Udp(udp) => {
                     if udp.unsent > 0 {
