@@ -11,7 +11,7 @@ mod lab;
 mod nodes;
 mod traffic;
 
-use bentpipe_base::Size;
+use bentpipe_base::{Rate, Size};
 use bentpipe_gateway::{Config, Gateway};
 use lab::{Door, Lab, at, ip};
 use nodes::{Holder, Meddler};
@@ -26,8 +26,29 @@ fn lab(test: &str, door: Door) -> Option<Lab> {
     Lab::new(door).inspect_err(|why| println!("SKIPPED {test}: {why}")).ok()
 }
 
+/// One that passes everything.
 fn gateway() -> Gateway {
-    Gateway::new(Config::default())
+    Gateway::new(Config { accelerate: false, ..Config::default() })
+}
+
+/// One that accelerates what it can, before a hop of this rate or of an unknown one.
+fn accelerating(mbps: Option<u64>) -> Gateway {
+    Gateway::new(Config { rate: mbps.and_then(|m| Rate::from_bps(m * 1_000_000)), ..Config::default() })
+}
+
+#[test]
+fn a_hundred_conversations_are_accelerated_intact() {
+    let test = "a_hundred_conversations_are_accelerated_intact";
+    let Some(lab) = lab(test, Door::Veth) else { return };
+    for rate in [None, Some(500)] {
+        let path = lab.start(accelerating(rate), MEMORY).unwrap();
+        settings(&lab, |v6| traffic::conversations(&lab, v6, 14));
+        let ended = path.end();
+        let report = ended.node.report();
+        println!("{test}, rate {rate:?}: {:?}", ended.counters);
+        assert!(report.counters.accelerated >= 112, "{:?}", report.counters);
+        assert_eq!(report.held.0, 0, "nothing is kept");
+    }
 }
 
 /// With and without what stacks may leave out.
