@@ -2,16 +2,11 @@
 
 use crate::registry::{Entry, Registry};
 use bentpipe_live::control::{Reply, Request};
+use bentpipe_os::ask::Asker;
 use std::env;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-/// A session that does not answer within this time hangs.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest answer in bytes: a session with many links.
-const LONGEST: u64 = 64 << 20;
 /// The environment variable that names the session a program runs in.
 const INSIDE: &str = "BENTPIPE_SESSION";
 
@@ -80,7 +75,7 @@ pub fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) ->
 /// A connection to a session.
 #[derive(Debug)]
 pub struct Client {
-    stream: BufReader<UnixStream>,
+    asker: Asker,
     path: PathBuf,
 }
 
@@ -105,14 +100,8 @@ impl Client {
     /// # Errors
     /// When nobody listens there.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        let open = || {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            Ok(stream)
-        };
-        open()
-            .map(|stream| Self { stream: BufReader::new(stream), path: path.to_owned() })
+        Asker::connect(path)
+            .map(|asker| Self { asker, path: path.to_owned() })
             .map_err(|source| ClientError::Silent { path: path.to_owned(), source })
     }
 
@@ -121,23 +110,11 @@ impl Client {
     /// # Errors
     /// When the session has ended or does not answer.
     pub fn ask(&mut self, request: &Request) -> Result<Reply, ClientError> {
-        let line = self
-            .exchange(request)
+        let line = serde_json::to_vec(request)
+            .map_err(io::Error::from)
+            .and_then(|line| self.asker.ask(line))
             .map_err(|source| ClientError::Silent { path: self.path.clone(), source })?;
         serde_json::from_slice(&line)
             .map_err(|error| ClientError::Foreign { path: self.path.clone(), what: error.to_string() })
-    }
-
-    fn exchange(&mut self, request: &Request) -> io::Result<Vec<u8>> {
-        let mut line = serde_json::to_vec(request)?;
-        line.push(b'\n');
-        self.stream.get_mut().write_all(&line)?;
-        let mut answer = Vec::new();
-        (&mut self.stream).take(LONGEST).read_until(b'\n', &mut answer)?;
-        if answer.last() == Some(&b'\n') {
-            Ok(answer)
-        } else {
-            Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended"))
-        }
     }
 }

@@ -9,6 +9,7 @@
     reason = "it waits for real programs, and measures them by the clock"
 )]
 
+pub mod again;
 pub mod agreement;
 pub mod capture;
 pub mod census;

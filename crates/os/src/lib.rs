@@ -2,6 +2,7 @@
 //!
 //! Everything here is a thin, typed door; what is done with it stands in `live` and `emulate`. Linux only.
 
+pub mod ask;
 pub mod capability;
 pub mod clock;
 pub mod diag;

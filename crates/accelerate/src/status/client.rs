@@ -1,15 +1,9 @@
 //! The other end of the control socket.
 
 use super::messages::{Reply, Request};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use bentpipe_os::ask::Asker;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// A gateway that does not answer within this time hangs.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest answer in bytes.
-const LONGEST: u64 = 64 << 20;
 
 /// Why a gateway cannot be asked.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +29,7 @@ pub enum ClientError {
 /// A connection to a gateway.
 #[derive(Debug)]
 pub struct Client {
-    stream: BufReader<UnixStream>,
+    asker: Asker,
     path: PathBuf,
 }
 
@@ -45,14 +39,8 @@ impl Client {
     /// # Errors
     /// When nobody listens there, or it is not ours to ask.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        let open = || {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            Ok(stream)
-        };
-        open()
-            .map(|stream| Self { stream: BufReader::new(stream), path: path.to_owned() })
+        Asker::connect(path)
+            .map(|asker| Self { asker, path: path.to_owned() })
             .map_err(|source| ClientError::Silent { path: path.to_owned(), source })
     }
 
@@ -61,22 +49,11 @@ impl Client {
     /// # Errors
     /// When the gateway has ended or does not answer.
     pub fn ask(&mut self, request: &Request) -> Result<Reply, ClientError> {
-        let line = self
-            .exchange(request)
+        let line = serde_json::to_vec(request)
+            .map_err(io::Error::from)
+            .and_then(|line| self.asker.ask(line))
             .map_err(|source| ClientError::Silent { path: self.path.clone(), source })?;
         serde_json::from_slice(&line)
             .map_err(|error| ClientError::Foreign { path: self.path.clone(), what: error.to_string() })
-    }
-
-    fn exchange(&mut self, request: &Request) -> io::Result<Vec<u8>> {
-        let mut line = serde_json::to_vec(request)?;
-        line.push(b'\n');
-        self.stream.get_mut().write_all(&line)?;
-        let mut answer = Vec::new();
-        (&mut self.stream).take(LONGEST).read_until(b'\n', &mut answer)?;
-        if answer.last() == Some(&b'\n') {
-            return Ok(answer);
-        }
-        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended"))
     }
 }

@@ -231,26 +231,8 @@ fn a_planned_stop_lets_out_what_is_held() {
 /// The same as root of a user namespace only: this test program again, started by somebody without any permission.
 #[test]
 fn an_ordinary_user_can_do_this_too() {
-    let skipped = |why: &str| println!("SKIPPED an_ordinary_user_can_do_this_too: {why}");
-    let copy = std::env::temp_dir().join(format!("bentpipe-path-{}", std::process::id()));
-    std::fs::copy("/proc/self/exe", &copy).unwrap();
-    let test = ["what_is_not_tcp_gets_through", "--exact", "--nocapture"];
-    let mut command = if rustix::process::geteuid().is_root() {
-        let mut c = Command::new("setpriv");
-        c.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "unshare", "-Urn"]);
-        c
-    } else {
-        let mut c = Command::new("unshare");
-        c.arg("-Urn");
-        c
-    };
-    let out = command.arg("--").arg(&copy).args(test).current_dir("/").output();
-    std::fs::remove_file(&copy).unwrap();
-    let Ok(out) = out else { return skipped("no setpriv or no unshare (util-linux)") };
-    let text = String::from_utf8_lossy(&out.stdout);
-    print!("{text}");
-    if !text.contains("running 1 test") {
-        return skipped(&format!("no user namespace: {}", String::from_utf8_lossy(&out.stderr)));
-    }
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    ::lab::again::as_an_ordinary_user(
+        "an_ordinary_user_can_do_this_too",
+        &["what_is_not_tcp_gets_through", "--exact", "--nocapture"],
+    );
 }

@@ -22,7 +22,6 @@ use crate::talk::{Content, Talk};
 use bentpipe_base::{Duration, Rate};
 use bentpipe_tcp::{Config, Options, RtoConfig};
 use std::collections::BTreeSet;
-use std::process::Command;
 use std::sync::Arc;
 
 /// Bytes each way: the full measure where the build is fast.
@@ -134,26 +133,8 @@ fn streams_to_and_from_the_kernel_are_intact() {
 /// The same as root of a user namespace only: this test program again, started by somebody without any permission.
 #[test]
 fn an_ordinary_user_can_do_this_too() {
-    let skipped = |why: &str| println!("SKIPPED an_ordinary_user_can_do_this_too: {why}");
-    let copy = std::env::temp_dir().join(format!("bentpipe-endpoint-{}", std::process::id()));
-    std::fs::copy("/proc/self/exe", &copy).unwrap();
-    let mut command = if rustix::process::geteuid().is_root() {
-        let mut c = Command::new("setpriv");
-        c.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "unshare", "-Urn"]);
-        c
-    } else {
-        let mut c = Command::new("unshare");
-        c.arg("-Urn");
-        c
-    };
-    let test = ["ends::", "--nocapture", "--test-threads=1"];
-    let out = command.arg("--").arg(&copy).args(test).current_dir("/").output();
-    std::fs::remove_file(&copy).unwrap();
-    let Ok(out) = out else { return skipped("no setpriv or no unshare (util-linux)") };
-    let text = String::from_utf8_lossy(&out.stdout);
-    print!("{text}");
-    if !text.contains("running ") {
-        return skipped(&format!("no user namespace: {}", String::from_utf8_lossy(&out.stderr)));
-    }
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    ::lab::again::as_an_ordinary_user(
+        "an_ordinary_user_can_do_this_too",
+        &["ends::", "--nocapture", "--test-threads=1"],
+    );
 }

@@ -14,7 +14,6 @@ use bentpipe_wire::offload::{Flow, VnetHeader};
 use lab::{Door, Lab, MAC, Relay, Way, address, ip};
 use std::io::IoSlice;
 use std::net::{SocketAddr, UdpSocket};
-use std::process::Command;
 use std::sync::atomic::Ordering;
 
 /// A lab, or the line that says why this machine has none.
@@ -88,28 +87,10 @@ fn traffic_over_tun_is_intact() {
 /// The same as root of a user namespace only: this test program again, started by somebody without any permission.
 #[test]
 fn an_ordinary_user_has_ports_too() {
-    let skipped = |why: &str| println!("SKIPPED an_ordinary_user_has_ports_too: {why}");
-    let copy = std::env::temp_dir().join(format!("bentpipe-ports-{}", std::process::id()));
-    std::fs::copy("/proc/self/exe", &copy).unwrap();
-    let test = ["traffic_over_veth_is_intact", "--exact", "--nocapture"];
-    let mut command = if rustix::process::geteuid().is_root() {
-        let mut c = Command::new("setpriv");
-        c.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "unshare", "-Urn"]);
-        c
-    } else {
-        let mut c = Command::new("unshare");
-        c.arg("-Urn");
-        c
-    };
-    let out = command.arg("--").arg(&copy).args(test).current_dir("/").output();
-    std::fs::remove_file(&copy).unwrap();
-    let Ok(out) = out else { return skipped("no setpriv or no unshare (util-linux)") };
-    let text = String::from_utf8_lossy(&out.stdout);
-    print!("{text}");
-    if !text.contains("running 1 test") {
-        return skipped(&format!("no user namespace: {}", String::from_utf8_lossy(&out.stderr)));
-    }
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    ::lab::again::as_an_ordinary_user(
+        "an_ordinary_user_has_ports_too",
+        &["traffic_over_veth_is_intact", "--exact", "--nocapture"],
+    );
 }
 
 /// One port and a socket in its host that sends to nowhere in particular.

@@ -1,0 +1,33 @@
+//! A test program once more, by somebody without any permission, as root of a user namespace only.
+
+use std::process::Command;
+
+/// Runs this program with `arguments` as an ordinary user within new user and network namespaces, and prints what it says. `test` is the test that asks: when this
+/// cannot be, it prints that it was skipped, and why.
+///
+/// # Panics
+/// When the program fails, or cannot be copied to where everybody can run it.
+pub fn as_an_ordinary_user(test: &str, arguments: &[&str]) {
+    let skipped = |why: &str| say(&format!("SKIPPED {test}: {why}\n"));
+    let copy = std::env::temp_dir().join(format!("bentpipe-again-{}-{test}", std::process::id()));
+    std::fs::copy("/proc/self/exe", &copy).expect("a copy of this program");
+    let mut words = vec!["unshare", "-Urn", "--"];
+    if crate::rig::is_root() {
+        let other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
+        words.splice(0..0, other);
+    }
+    let out = Command::new(words[0]).args(&words[1..]).arg(&copy).args(arguments).current_dir("/").output();
+    std::fs::remove_file(&copy).expect("the copy is ours");
+    let Ok(out) = out else { return skipped("no setpriv or no unshare (util-linux)") };
+    let [text, err] = [&out.stdout, &out.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    say(&text);
+    if !text.contains("running ") {
+        return skipped(&format!("no user namespace: {err}"));
+    }
+    assert!(out.status.success() && !text.contains("running 0 tests"), "{text}{err}");
+}
+
+#[expect(clippy::print_stdout, reason = "where the test harness, and who counts what is skipped, reads it")]
+fn say(text: &str) {
+    print!("{text}");
+}
