@@ -29,6 +29,11 @@ pub fn start_time(pid: i32) -> Option<u64> {
     stat_field(pid, 22)?.parse().ok()
 }
 
+/// Threads of a process that are left, its first one included even when that has ended before others (proc(5)); 0 when it is gone.
+pub fn threads(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+}
+
 /// The number of a process's parent.
 pub fn parent(pid: i32) -> Option<i32> {
     stat_field(pid, 4)?.parse().ok()

@@ -1,6 +1,8 @@
 //! `accept`: the acceptance list of an issue, one line per item with its figure and verdict.
 
 mod emulate;
+mod gateway;
+mod place;
 mod properties;
 mod spine;
 mod tests;
@@ -15,9 +17,10 @@ pub(crate) fn command(args: &[String]) -> Outcome {
         [issue] if issue == "spine" => spine::check()?,
         [issue] if issue == "worlds" => worlds::check()?,
         [issue, words @ ..] if issue == "emulate" => emulate::check(words)?,
+        [issue, words @ ..] if issue == "gateway" => gateway::check(words)?,
         _ => {
             return Err(
-                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [--long]"
+                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [PARTS] [--long], gateway [PARTS] [--long]"
                     .to_owned(),
             );
         }

@@ -200,9 +200,9 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// True while the process of a session is there.
+/// True while the process of a session is there, a thread of it at least: what it held is given back with the last one.
 pub(super) fn is_there(pid: i32) -> bool {
-    process::start_time(pid).is_some()
+    process::start_time(pid).is_some() || process::threads(pid) > 1
 }
 
 #[cfg(test)]

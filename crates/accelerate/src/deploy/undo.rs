@@ -29,6 +29,8 @@ pub fn undo(sessions: &Sessions, named: Option<&str>) -> Result<Vec<String>, Err
             if !wait_until(|| !sessions.is_running(name)) {
                 return Err(Error::Runs { name: name.clone(), pid: session.pid });
             }
+            // it removes its folder, and the kernel its interfaces, a moment after it has given up its name
+            wait_until(|| !is_there(session.pid));
             done.push(format!("gateway {name}: process {} stopped", session.pid));
         }
         // a run that ends by itself takes back everything; then the file is gone

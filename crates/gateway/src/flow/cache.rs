@@ -274,7 +274,7 @@ impl Cache {
     }
 
     /// Makes `at` a boundary between pieces.
-    fn split(&mut self, cx: &mut Cx<'_>, at: u64) {
+    pub(crate) fn split(&mut self, cx: &mut Cx<'_>, at: u64) {
         let i = self.place(at);
         let Some(piece) = self.pieces.get_mut(i).filter(|p| p.start < at && !p.whole()) else { return };
         let copy = cx.duplicate(&piece.packet);

@@ -101,7 +101,7 @@ impl Flow {
         let Some(first) = self.cache.queue.front() else { return 0 };
         let whole = first.end - first.start;
         let (segment, len) = (first.packet.segment, u64::from(first.packet.body.len));
-        let largest = u64::from(shared.shaper.largest(segment));
+        let largest = u64::from(shared.shaper.largest(segment)).min(self.swallowable(segment));
         let gap = self.cache.gap_before(self.una, first.start);
         let limit = if gap { limit.min(self.receiver.edge) } else { limit };
         let room = limit.saturating_sub(first.start);
@@ -126,11 +126,13 @@ impl Flow {
                 shared.counters.repairs += 1;
                 // a repair that is lost as well costs another round trip, and a second copy of it next to nothing
                 let left = self.recovery.copies.max(REPAIR_COPIES) - 1;
+                self.fit(cx, i);
                 self.send_piece(cx, i, (left, false), shared)
             }
             Some(Choice::Due(i)) => {
                 shared.counters.resent += 1;
                 let left = self.recovery.copies.saturating_sub(1);
+                self.fit(cx, i);
                 self.send_piece(cx, i, (left, false), shared)
             }
             Some(Choice::Probe) => self.send_probe(cx, shared),
@@ -170,7 +172,36 @@ impl Flow {
             let n = if whole { self.cache.queue.front().map_or(0, |p| p.end - p.start) } else { n };
             self.next_piece(cx, n);
         }
+        self.fit(cx, 0);
         self.send_piece(cx, 0, (0, false), shared)
+    }
+
+    /// Bytes of segments of this size that are sent at once when they may not meet an open window: half of it, since a super-packet is taken whole or not at all.
+    /// Linux does so with what GRO has joined, since 6.17.
+    fn swallowable(&self, segment: u16) -> u64 {
+        (self.receiver.window(self.una) / 2).max(u64::from(segment))
+    }
+
+    /// Cuts piece `i` so that the receiver can take what is sent of it: in whole segments, unless its window is smaller than one.
+    fn fit(&mut self, cx: &mut Cx<'_>, i: usize) {
+        let Some(piece) = self.cache.pieces.get(i) else { return };
+        let (start, len) = (piece.start, piece.packet.body.len);
+        let segment = match piece.packet.segment {
+            0 => u64::from(len),
+            of => u64::from(of),
+        };
+        let room = match self.receiver.edge.saturating_sub(start) {
+            0 => self.swallowable(piece.packet.segment),
+            room => room,
+        };
+        let n = if room < segment && start <= self.una {
+            room
+        } else {
+            (room - room % segment.max(1)).max(segment)
+        };
+        if n > 0 && n < u64::from(len) {
+            self.cache.split(cx, start + n);
+        }
     }
 
     /// Moves the first `n` bytes that wait to what is forwarded.

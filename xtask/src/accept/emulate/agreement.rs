@@ -1,7 +1,7 @@
 //! Simulated and emulated agree.
 
-use super::{Place, judge};
 use crate::accept::List;
+use crate::accept::place::{Place, judge};
 use lab::agreement::{Figure, Pair, compare};
 use lab::{Outcome, Rig, Who, stats};
 

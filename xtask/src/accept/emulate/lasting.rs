@@ -1,7 +1,7 @@
 //! Nothing is left behind, and a long run stays as it began.
 
-use super::{Place, judge};
 use crate::accept::List;
+use crate::accept::place::{Place, judge};
 use lab::cycles::{Cycles, killed, regular};
 use lab::{Who, soak};
 

@@ -9,51 +9,20 @@ mod truth;
 mod users;
 
 use super::List;
+use super::place::Place;
 use super::spine::{cargo, style, tests_item, whole_run};
 use super::tests::Tests;
+use crate::bench;
 use crate::item::{Item, Verdict};
-use crate::{bench, metadata, program};
-use lab::{Outcome, Rig, Who};
-use std::path::PathBuf;
-
-/// What every part needs.
-struct Place {
-    bentpipe: PathBuf,
-    /// Take the time that the issue asks for.
-    long: bool,
-}
-
-impl Place {
-    fn rig(&self, who: Who) -> Outcome<Rig> {
-        Rig::new(&self.bentpipe, who)
-    }
-}
 
 /// Parts of the list, by what stands on the command line.
 const PARTS: [&str; 7] = ["truth", "speed", "agreement", "users", "lasting", "engine", "tests"];
 
 /// Prints the list, or the parts of it that `words` name; true when every line was met.
 pub(super) fn check(words: &[String]) -> Result<bool, String> {
-    if let Some(unknown) = words.iter().find(|w| *w != "--long" && !PARTS.contains(&w.as_str())) {
-        return Err(format!(
-            "accept emulate: {unknown}? There are --long and the parts {}",
-            PARTS.join(", ")
-        ));
-    }
-    for (name, package) in [
-        ("iperf3", "iperf3"),
-        ("ping", "iputils-ping"),
-        ("tcpdump", "tcpdump"),
-        ("ip", "iproute2"),
-        ("nft", "nftables"),
-    ] {
-        program::find(&[name], package)?;
-    }
-    let long = words.iter().any(|w| w == "--long");
-    let all = words.iter().all(|w| w == "--long");
-    let place = Place { bentpipe: bench::build(&metadata::root())?, long };
+    let (place, parts) = Place::of("emulate", words, &PARTS)?;
     let mut list = List::new();
-    for part in PARTS.into_iter().filter(|p| all || words.iter().any(|w| w == p)) {
+    for part in parts {
         match part {
             "truth" => truth::check(&place, &mut list),
             "speed" => bench::live::items()?.iter().for_each(|item| list.line(2, item)),
@@ -99,15 +68,4 @@ fn tests(list: &mut List) -> Result<(), String> {
     list.line(8, &whole_run(&run));
     style()?.iter().for_each(|item| list.line(8, item));
     Ok(())
-}
-
-/// An item from a measurement: a fault is a miss and says what went wrong.
-fn judge<T>(what: &str, measured: Outcome<T>, verdict: impl FnOnce(T) -> (String, bool)) -> Item {
-    match measured {
-        Ok(value) => {
-            let (figure, met) = verdict(value);
-            Item::new(what, figure, Verdict::of(met))
-        }
-        Err(why) => Item::new(what, why.lines().next().unwrap_or_default(), Verdict::Miss),
-    }
 }

@@ -1,7 +1,7 @@
 //! Delay, rate and loss are right.
 
-use super::{Place, judge};
 use crate::accept::List;
+use crate::accept::place::{Place, judge};
 use lab::datagrams::{Stream, Tally, send};
 use lab::scenario::OneLink;
 use lab::{Outcome, Rig, Who, change, delay, winds};

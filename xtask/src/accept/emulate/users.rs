@@ -1,7 +1,7 @@
 //! An ordinary user can do everything, and wrong input is refused.
 
-use super::{Place, judge};
 use crate::accept::List;
+use crate::accept::place::{Place, judge};
 use crate::item::Item;
 use lab::{Outcome, Who, features, refused};
 
