@@ -6,7 +6,8 @@
 //! - A packet leaves with the latest acknowledgment, window and echo that the sender has said since: data that waited must not carry old news (RFC 5961, section 5.2,
 //!   refuses an ACK that is too old).
 //! - A pure ACK passes at once. Its sequence number is beyond the receiver's window when data is forwarded beyond it, and then it would be discarded (RFC 9293,
-//!   section 3.10.7.4): it carries the number that the receiver expects by the time it arrives. Its timestamp is not newer than that of data which is still
+//!   section 3.10.7.4): it carries the number that the receiver expects by the time it arrives. While it may be that the receiver has discarded what is on the
+//!   way, a second one carries the number that it expects then: it takes the one or the other. Its timestamp is not newer than that of data which is still
 //!   to come, or that would be refused (PAWS, RFC 7323, section 5). For the same reason nothing leaves with an older timestamp than what left before it: a repair,
 //!   or what waited behind a byte that the sender sent again, carries the latest that left.
 //! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
@@ -140,10 +141,14 @@ impl Flow {
     }
 
     fn pure(&mut self, cx: &mut Cx<'_>, start: u64, mut packet: Pkt, shared: &mut Shared<'_>) {
+        let mut other = None;
         if start >= self.una
             && let Some(lan) = self.shake.lan()
         {
-            packet.tcp.seq = lan.isn.at(self.cache.expected(self.una).min(start));
+            let expected = self.cache.expected(self.una).min(start);
+            packet.tcp.seq = lan.isn.at(expected);
+            let refused = expected > self.una && expected >= self.receiver.edge;
+            other = (refused && self.may_stand_still(cx.now)).then(|| lan.isn.at(self.una));
         }
         if let (Some(stamp), Some(oldest)) = (&mut packet.tcp.timestamps, self.oldest_stamp())
             && later(stamp.value, oldest)
@@ -151,6 +156,11 @@ impl Flow {
             stamp.value = oldest;
         }
         self.sender.told = Some(packet.tcp.ack.0);
+        if let Some(seq) = other {
+            let mut copy = cx.duplicate(&packet);
+            copy.tcp.seq = seq;
+            self.pass(cx, LAN, copy, shared);
+        }
         self.pass(cx, LAN, packet, shared);
     }
 

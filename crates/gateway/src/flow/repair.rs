@@ -171,6 +171,14 @@ impl Flow {
         }
     }
 
+    /// The receiver may still expect `una`, whatever is on the way: its window is closed, a hole is being repaired, or nothing was heard for a round trip.
+    pub(super) fn may_stand_still(&self, now: Instant) -> bool {
+        let silent = |since| now.since(since) > self.trip.smoothed() + LATE + self.trip.variation() * 2;
+        self.receiver.stopped.is_some()
+            || self.una < self.recovery.hole_end
+            || self.recovery.progress.is_some_and(silent)
+    }
+
     /// What has become due: a timeout, or a probe.
     pub(super) fn timeouts(&mut self, cx: &Cx<'_>, shared: &mut Shared<'_>) {
         if self.recovery.deadline().is_none_or(|at| at > cx.now) {

@@ -104,9 +104,9 @@ impl Shaper {
     }
 
     /// Lets a packet that is nobody's pass in its turn.
-    pub(crate) fn pass(&mut self, packet: Pkt) -> Result<(), Pkt> {
+    pub(crate) fn pass(&mut self, now: Instant, packet: Pkt) -> Result<(), Pkt> {
         let room = self.rate.map_or(0, |r| r.bytes_in(PASSING).0);
-        if self.rate.is_none() || self.passing_bytes > room {
+        if self.rate.is_none() || self.passing_bytes > room || self.free.since(now) > PASSING {
             return Err(packet);
         }
         self.passing_bytes += self.cost(&packet).0;
@@ -235,7 +235,7 @@ mod tests {
         shaper.request(0, Want::Data);
         shaper.request(1, Want::Repair);
         let packet = Packet { header_len: 28, body: Body { off: 0, len: 100 }, ..Packet::default() };
-        shaper.pass(Box::new(packet)).expect("there is room");
+        shaper.pass(now, Box::new(packet)).expect("there is room");
         assert!(matches!(shaper.next(now), Some(Turn::Flow(1))));
         shaper.sent(now, 1, Size(1514), None);
         assert!(shaper.next(now + Duration::from_millis(10)).is_some_and(|t| matches!(t, Turn::Pass(_))));
