@@ -278,3 +278,19 @@ fn a_pure_ack_carries_what_is_expected() {
     assert_eq!(acks.len(), 1);
     assert_eq!(acks[0].tcp.seq, Seq(LAN_ISN).at(1 + 1460 * talk.gateway.counters().forwarded));
 }
+
+/// A closed window: what was forwarded beyond it may have arrived or not, so the ACK goes with either number.
+#[test]
+fn a_pure_ack_reaches_a_closed_window() {
+    let mut talk = Talk::open();
+    for n in 0..60 {
+        talk.say(LAN, data(n));
+    }
+    talk.wait(600);
+    let mut closed = packet(SATELLITE, ACK, 1, 65_536);
+    closed.tcp.window = 0;
+    talk.say(SATELLITE, closed);
+    let out = talk.say(LAN, packet(LAN, ACK, 1 + 60 * 1460, 1));
+    let numbers: Vec<_> = to(SATELLITE, &out).iter().map(|p| (p.tcp.seq, p.body.len)).collect();
+    assert_eq!(numbers, [(Seq(LAN_ISN).at(65_536), 0), (Seq(LAN_ISN).at(1 + 60 * 1460), 0)]);
+}

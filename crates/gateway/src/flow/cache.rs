@@ -219,6 +219,7 @@ impl Cache {
 
     /// Everything before `una` has arrived.
     pub(crate) fn acknowledge(&mut self, cx: &mut Cx<'_>, una: u64, shortest: u64, credit: &mut Credit) {
+        let mut again = false;
         while let Some(piece) = self.pieces.pop_front() {
             if piece.end > una {
                 self.pieces.push_front(piece);
@@ -227,9 +228,14 @@ impl Cache {
             self.due -= usize::from(piece.fate == Fate::Due);
             if piece.fate != Fate::Sacked && piece.times > 0 {
                 credit.take(&piece, cx.now, shortest);
+                again |= piece.times > 1;
             }
             self.bytes -= u64::from(piece.packet.body.len);
             cx.recycle(piece.packet);
+        }
+        if again {
+            // what lies behind a piece that was sent again has waited for it at the receiver: that is no trip (Karn and Partridge, 1987)
+            credit.sample = None;
         }
         if let Some(head) = self.pieces.front_mut() {
             self.bytes -= head.drop_front(una);

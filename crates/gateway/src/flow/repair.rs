@@ -117,10 +117,13 @@ impl Flow {
         shared: &mut Shared<'_>,
     ) -> u32 {
         let edge = self.receiver.edge;
-        let (mut holes, mut hole_end) = (0, self.recovery.hole_end);
+        // without SACK only the head is known to be missing; what lies behind it is sent again in case it is
+        let last = if self.shake.sack() { edge } else { self.una + 1 };
+        let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
         let mut found = |start: u64, end: u64| {
             if start < edge {
                 holes += 1;
+                lost += u32::from(start < last);
                 hole_end = hole_end.max(end);
             }
         };
@@ -148,11 +151,9 @@ impl Flow {
             }
             return 0;
         }
-        if holes > 0 {
-            self.recovery.losses += u64::from(holes);
-            shared.counters.losses += u64::from(holes);
-        }
-        holes
+        self.recovery.losses += u64::from(lost);
+        shared.counters.losses += u64::from(lost);
+        lost
     }
 
     /// Whether the receiver's window is closed.
