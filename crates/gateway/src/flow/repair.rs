@@ -19,7 +19,7 @@ const LATE: Duration = Duration::from_millis(10);
 /// Timeouts before it is the sender's turn.
 const TRIES: u32 = 3;
 /// Between probes of a closed window.
-const PROBE: Duration = Duration::from_secs(1);
+pub(super) const PROBE: Duration = Duration::from_secs(1);
 
 /// Where the repair of a flow stands.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +91,9 @@ impl Flow {
             self.recovery.tries = 0;
             self.recovery.progress = (!self.cache.pieces.is_empty()).then_some(now);
             self.recovery.timeout = self.trip.timeout();
+        }
+        if let Some(reset) = self.sender.reset.as_mut().filter(|_| advanced) {
+            reset.moved = now;
         }
         // the head of what is held is kept by the receiver, and still it does not acknowledge it: it has dropped it
         if self.cache.pieces.front().is_some_and(|p| p.fate == Fate::Sacked && p.start <= self.una) {
