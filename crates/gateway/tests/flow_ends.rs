@@ -151,3 +151,20 @@ proptest! {
         run(&case);
     }
 }
+
+/// The SYN/ACK comes after what follows it, so the connection only passes; and the receiver rounds its window down where it rounded it up before.
+#[test]
+fn a_receiver_may_move_its_own_edge() {
+    run(&Case {
+        seed: 888_820,
+        bytes: [0, 0],
+        loss: [0.0; 2],
+        delay: 1,
+        receiver: Kind::Modern,
+        sender: Kind::Modern,
+        receiver_opens: true,
+        strict: false,
+        rate: true,
+        lan: [0, 3, 3],
+    });
+}

@@ -115,6 +115,8 @@ struct Promise {
     /// What the receiver had and the right edge that it told, with the shift it offered itself.
     told: (u64, u64),
     own_shift: u8,
+    /// By so much it has moved its own edge left: a scaled window is told in steps, and rounded.
+    left: u64,
 }
 
 impl Promise {
@@ -146,7 +148,7 @@ impl Promise {
         let syn = tcp.flags.has(Flags::SYN);
         let shift = if syn || sender.is_none() { 0 } else { self.shift[RECEIVER].unwrap_or(0) };
         let edge = ack + (u64::from(tcp.window) << shift);
-        assert!(edge >= self.edge || syn, "the right edge moved from {} to {edge}", self.edge);
+        assert!(edge + self.left >= self.edge || syn, "the right edge moved from {} to {edge}", self.edge);
         self.edge = self.edge.max(edge);
     }
 
@@ -158,7 +160,9 @@ impl Promise {
         }
         let shift = if syn || self.shift[SENDER].is_none() { 0 } else { self.own_shift };
         if let Some(ack) = self.position(SENDER, packet.tcp.ack, received) {
-            self.told = (ack, self.told.1.max(ack + (u64::from(packet.tcp.window) << shift)));
+            let edge = ack + (u64::from(packet.tcp.window) << shift);
+            self.left = self.left.max(self.told.1.saturating_sub(edge));
+            self.told = (ack, self.told.1.max(edge));
         }
     }
 
