@@ -168,3 +168,20 @@ fn a_receiver_may_move_its_own_edge() {
         lan: [0, 3, 3],
     });
 }
+
+/// The receiver has repaired its losses without SACK, and its last bytes do not fit into the window: it must ask again (RFC 9293, section 3.8.6.2.1), as it did not.
+#[test]
+fn the_last_bytes_wait_for_a_window_and_go() {
+    run(&Case {
+        seed: 601_408,
+        bytes: [1_664_401, 2_945_901],
+        loss: [0.0; 2],
+        delay: 500,
+        receiver: Kind::Modern,
+        sender: Kind::Plain,
+        receiver_opens: false,
+        strict: false,
+        rate: true,
+        lan: [3, 3, 10],
+    });
+}
