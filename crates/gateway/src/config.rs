@@ -83,6 +83,8 @@ pub struct Config {
     pub rate: Option<Rate>,
     /// Bytes that the hop counts for each packet beside those of IP: 14 in the figures of TCP-SuperCharger.
     pub framing: Size,
+    /// Round trip of the hop, until it has been measured.
+    pub trip: Option<Duration>,
     /// How the receiver's window is predicted.
     pub mode: Mode,
     /// Share of the rate that is used: a little less than all, so that no queue stands behind the gateway.
@@ -91,6 +93,9 @@ pub struct Config {
     pub copies: Copies,
     /// What may be used.
     pub limits: Limits,
+    /// Sizes of the buffers in which the driver keeps a packet's bytes, smallest first: a packet takes one of them whole, and counts so against the limits.
+    /// Where none is large enough, or all are 0, it takes what it is long.
+    pub buffers: [u32; 4],
     /// How long what is silent is remembered.
     pub timeouts: Timeouts,
     /// False: everything passes, and connections are still counted.
@@ -104,10 +109,12 @@ impl Default for Config {
         Self {
             rate: None,
             framing: Size::ZERO,
+            trip: None,
             mode: Mode::Open,
             share: 0.995,
             copies: Copies::Auto,
             limits: Limits::default(),
+            buffers: [0; 4],
             timeouts: Timeouts::default(),
             accelerate: true,
             sample: 0.0,

@@ -45,7 +45,7 @@ impl Common {
 
     /// Sends what is not accelerated.
     fn pass(&mut self, cx: &mut Cx<'_>, side: usize, packet: Pkt) {
-        let at_once = if side == 0 { self.shaper.pass(packet) } else { Err(packet) };
+        let at_once = if side == 0 { self.shaper.pass(cx.now, packet) } else { Err(packet) };
         if let Err(packet) = at_once {
             cx.send(PORTS[1 - side], packet);
         }

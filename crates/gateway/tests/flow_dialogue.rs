@@ -1,7 +1,7 @@
 //! Packets in, packets out, one at a time: handshakes, what the sender sees of a loss, and what an ACK carries to the receiver.
 
 use bentpipe_base::{
-    Addr, Duration, Flags, Foreign, Input, Instant, Node, NodeId, Packet, Port, Rate, SackList, Seq,
+    Addr, Duration, Flags, Foreign, Input, Instant, Node, NodeId, Packet, Port, Rate, SackList, Seq, Size,
     Timestamps, World,
 };
 use bentpipe_gateway::{Config, Gateway, LAN, SATELLITE, Why};
@@ -277,4 +277,64 @@ fn a_pure_ack_carries_what_is_expected() {
     let acks: Vec<_> = to(SATELLITE, &out).into_iter().filter(|p| p.body.len == 0).collect();
     assert_eq!(acks.len(), 1);
     assert_eq!(acks[0].tcp.seq, Seq(LAN_ISN).at(1 + 1460 * talk.gateway.counters().forwarded));
+}
+
+/// A closed window: what was forwarded beyond it may have arrived or not, so the ACK goes with either number.
+#[test]
+fn a_pure_ack_reaches_a_closed_window() {
+    let mut talk = Talk::open();
+    for n in 0..60 {
+        talk.say(LAN, data(n));
+    }
+    talk.wait(600);
+    let mut closed = packet(SATELLITE, ACK, 1, 65_536);
+    closed.tcp.window = 0;
+    talk.say(SATELLITE, closed);
+    let out = talk.say(LAN, packet(LAN, ACK, 1 + 60 * 1460, 1));
+    let numbers: Vec<_> = to(SATELLITE, &out).iter().map(|p| (p.tcp.seq, p.body.len)).collect();
+    assert_eq!(numbers, [(Seq(LAN_ISN).at(65_536), 0), (Seq(LAN_ISN).at(1 + 60 * 1460), 0)]);
+}
+
+/// A reset waits for the data in front of it, but not for ever: behind a window that stays closed it goes with the number that the receiver expects (RFC 5961, section 3.2),
+/// and what it was waiting for is gone. The same when the data was on the way, and the reset behind it.
+#[test]
+fn a_reset_does_not_wait_for_a_closed_window() {
+    for segments in [2000, 100] {
+        let mut talk = Talk::open();
+        for n in 0..segments {
+            talk.say(LAN, data(n));
+        }
+        talk.wait(600);
+        let mut closed = packet(SATELLITE, ACK, 1, 65_536);
+        closed.tcp.window = 0;
+        talk.say(SATELLITE, closed);
+        let at_once = talk.say(LAN, packet(LAN, Flags::RST.0 | ACK, 1 + segments * 1460, 1));
+        assert_eq!(at_once.len(), usize::from(segments == 100), "{at_once:?}");
+        let is_reset = |o: &&(Port, Packet)| o.1.tcp.flags.has(Flags::RST);
+        assert_eq!(talk.wait(900).iter().filter(is_reset).count(), 0);
+        let late = talk.wait(4000);
+        let resets: Vec<_> = late.iter().filter(is_reset).map(|o| (o.0, o.1.tcp.seq)).collect();
+        assert_eq!(resets.first(), Some(&(SATELLITE, Seq(LAN_ISN).at(65_536))), "{resets:?}");
+        assert_eq!((resets.len(), talk.gateway.report().held.0), (2, 0));
+        assert_eq!(talk.wait(20_000), Vec::new());
+    }
+}
+
+/// A packet of one byte takes a buffer whole, and of a super-packet that is cut the buffer stays until the last part is gone: limits count that.
+#[test]
+fn limits_count_what_is_really_held() {
+    let mut talk = Talk::open();
+    let mut config = talk.gateway.config().clone();
+    config.buffers = [256, 2048, 16_384, 65_550];
+    config.limits.per_flow = Size(100_000);
+    talk.gateway.reconfigure(&mut talk.world.cx(talk.now, NodeId(0)), config);
+    let mut held = 0;
+    for n in 0..1000 {
+        let mut byte = packet(LAN, ACK, 1 + n, 1);
+        (byte.body.off, byte.body.len) = (u64::from(n), 1);
+        talk.say(LAN, byte);
+        held = talk.gateway.report().held.0;
+    }
+    assert!(held > 50 && held * 256 < 100_000, "{held} bytes of one each");
+    assert!(talk.gateway.counters().overflow > 0);
 }

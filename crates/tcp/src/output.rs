@@ -85,10 +85,12 @@ impl Connection {
             };
         }
         match self.choose_new(cx, path, plan, window) {
-            Choice::Hold(why) if repairing => match self.speculate(why, in_flight, window) {
-                Some(i) => Choice::Resend(i),
-                None => Choice::Hold(if why == Limit::Pacing { why } else { Limit::Recovery }),
-            },
+            Choice::Hold(why) if repairing && !self.board.is_empty() => {
+                match self.speculate(why, in_flight, window) {
+                    Some(i) => Choice::Resend(i),
+                    None => Choice::Hold(if why == Limit::Pacing { why } else { Limit::Recovery }),
+                }
+            }
             other => other,
         }
     }

@@ -4,7 +4,7 @@
 //! what was sent before something that has arrived. A piece is an original packet or a part of one; nothing is ever made up.
 
 use super::ranges::Ranges;
-use bentpipe_base::{Cx, Flags, Instant, Pkt, Seq};
+use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Seq};
 use std::collections::VecDeque;
 
 /// What is known of a piece that was forwarded.
@@ -31,8 +31,14 @@ pub(crate) struct Piece {
     pub(crate) sent: Instant,
     /// When the last copy of the time before was sent.
     pub(crate) before: Instant,
+    /// What holding it costs, against the limits.
+    cost: u64,
     pub(crate) packet: Pkt,
 }
+
+/// What a piece costs beside its bytes: itself and its packet, and two places in the log.
+pub(crate) const PLACE: u64 =
+    (size_of::<Piece>() + size_of::<Packet>() + 2 * size_of::<(Instant, u64, u64)>()) as u64;
 
 /// All that is held of a flow.
 #[derive(Debug, Default)]
@@ -49,6 +55,8 @@ pub(crate) struct Cache {
     cursor: u64,
     /// Payload bytes held.
     pub(crate) bytes: u64,
+    /// What all of it costs.
+    pub(crate) cost: u64,
 }
 
 /// What an acknowledgment told of times.
@@ -91,8 +99,24 @@ impl Piece {
             first: Instant::ZERO,
             sent: Instant::ZERO,
             before: Instant::ZERO,
+            cost: PLACE,
             packet,
         }
+    }
+
+    /// Its packet's bytes cost so much, and go with it.
+    pub(crate) const fn with_bytes(mut self, cost: u64) -> Self {
+        self.cost = PLACE + cost;
+        self
+    }
+
+    /// Cuts it at `at`: what lies from there on. `copy` is of its packet, whose bytes go with the later part.
+    pub(crate) fn cut(&mut self, at: u64, copy: Pkt) -> Self {
+        let mut rest = Self { packet: copy, ..*self };
+        self.cost = PLACE;
+        rest.drop_front(at);
+        self.drop_back(at);
+        rest
     }
 
     /// True when it may not be cut: its urgent pointer counts from its start.
@@ -177,6 +201,7 @@ impl Cache {
     /// Keeps a piece that overlaps nothing. One before what was forwarded is due at once.
     pub(crate) fn hold(&mut self, una: u64, piece: Piece) {
         self.bytes += u64::from(piece.packet.body.len);
+        self.cost += piece.cost;
         if !self.pieces.is_empty() && piece.start < self.forwarded(una) {
             self.cursor = self.cursor.min(piece.start);
             self.due += 1;
@@ -219,6 +244,7 @@ impl Cache {
 
     /// Everything before `una` has arrived.
     pub(crate) fn acknowledge(&mut self, cx: &mut Cx<'_>, una: u64, shortest: u64, credit: &mut Credit) {
+        let mut again = false;
         while let Some(piece) = self.pieces.pop_front() {
             if piece.end > una {
                 self.pieces.push_front(piece);
@@ -227,9 +253,13 @@ impl Cache {
             self.due -= usize::from(piece.fate == Fate::Due);
             if piece.fate != Fate::Sacked && piece.times > 0 {
                 credit.take(&piece, cx.now, shortest);
+                again |= piece.times > 1;
             }
-            self.bytes -= u64::from(piece.packet.body.len);
-            cx.recycle(piece.packet);
+            self.give_back(cx, piece);
+        }
+        if again {
+            // what lies behind a piece that was sent again has waited for it at the receiver: that is no trip (Karn and Partridge, 1987)
+            credit.sample = None;
         }
         if let Some(head) = self.pieces.front_mut() {
             self.bytes -= head.drop_front(una);
@@ -237,8 +267,7 @@ impl Cache {
         // what waits may have passed before, when there was no room to hold it
         while self.pieces.is_empty() && self.queue.front().is_some_and(|p| p.end <= una) {
             if let Some(piece) = self.queue.pop_front() {
-                self.bytes -= u64::from(piece.packet.body.len);
-                cx.recycle(piece.packet);
+                self.give_back(cx, piece);
             }
         }
         if self.pieces.is_empty()
@@ -252,6 +281,12 @@ impl Cache {
         while self.log.front().is_some_and(|(_, _, end)| *end <= una) {
             self.log.pop_front();
         }
+    }
+
+    fn give_back(&mut self, cx: &mut Cx<'_>, piece: Piece) {
+        self.bytes -= u64::from(piece.packet.body.len);
+        self.cost -= piece.cost;
+        cx.recycle(piece.packet);
     }
 
     /// The receiver keeps `[start, end)`.
@@ -278,18 +313,8 @@ impl Cache {
         let i = self.place(at);
         let Some(piece) = self.pieces.get_mut(i).filter(|p| p.start < at && !p.whole()) else { return };
         let copy = cx.duplicate(&piece.packet);
-        let mut rest = Piece {
-            start: piece.start,
-            end: piece.end,
-            fate: piece.fate,
-            times: piece.times,
-            first: piece.first,
-            sent: piece.sent,
-            before: piece.before,
-            packet: copy,
-        };
-        piece.drop_back(at);
-        rest.drop_front(at);
+        let rest = piece.cut(at, copy);
+        self.cost += PLACE;
         self.due += usize::from(rest.fate == Fate::Due);
         self.pieces.insert(i + 1, rest);
     }

@@ -6,14 +6,19 @@
 //! - A packet leaves with the latest acknowledgment, window and echo that the sender has said since: data that waited must not carry old news (RFC 5961, section 5.2,
 //!   refuses an ACK that is too old).
 //! - A pure ACK passes at once. Its sequence number is beyond the receiver's window when data is forwarded beyond it, and then it would be discarded (RFC 9293,
-//!   section 3.10.7.4): it carries the number that the receiver expects by the time it arrives. Its timestamp is not newer than that of data which is still
+//!   section 3.10.7.4): it carries the number that the receiver expects by the time it arrives. While it may be that the receiver has discarded what is on the
+//!   way, a second one carries the number that it expects then: it takes the one or the other. Its timestamp is not newer than that of data which is still
 //!   to come, or that would be refused (PAWS, RFC 7323, section 5). For the same reason nothing leaves with an older timestamp than what left before it: a repair,
 //!   or what waited behind a byte that the sender sent again, carries the latest that left.
-//! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
+//! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair. When nothing more of them arrives for a second and a
+//!   timeout, or after a minute, they are flushed (RFC 9293, section 3.10.5) and it goes with the numbers that the receiver may expect: no other is taken (RFC 5961,
+//!   section 3.2).
 
-use super::cache::Piece;
+use super::cache::{PLACE, Piece};
 use super::header::{later, set_sack};
+use super::repair::PROBE;
 use super::{Flow, Shared};
+use crate::memory::cost_of;
 use crate::report::State;
 use crate::sides::LAN;
 use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, SackList, Size, TcpHeader};
@@ -25,6 +30,19 @@ const BEYOND: u64 = 1 << 20;
 const MOST_PRODUCTS: u64 = 3;
 /// Held in any case.
 const LEAST_HELD: u64 = 256 << 10;
+/// A reset waits no longer than this.
+const LONGEST_RESET: Duration = Duration::from_secs(60);
+
+/// A reset while data is before it.
+#[derive(Debug)]
+pub(super) struct Reset {
+    pub(super) packet: Pkt,
+    /// When it came, and when the receiver last acknowledged something.
+    since: Instant,
+    pub(super) moved: Instant,
+    /// It has gone behind the data, and nobody knows yet whether they arrived.
+    pub(super) sent: bool,
+}
 
 /// What is known of the sender.
 #[derive(Debug, Default)]
@@ -38,7 +56,7 @@ pub(crate) struct Sender {
     /// The latest timestamp that left.
     stamp: Option<u32>,
     /// Its reset, while data is before it.
-    pub(super) reset: Option<Pkt>,
+    pub(super) reset: Option<Box<Reset>>,
     /// Further copies: when, of what, and how many after that.
     pub(super) copies: VecDeque<(Instant, u64, u64, u8)>,
     /// When something may go that may not now.
@@ -72,7 +90,7 @@ impl Sender {
 
     pub(super) fn clear(&mut self, cx: &mut Cx<'_>) {
         if let Some(reset) = self.reset.take() {
-            cx.recycle(reset);
+            cx.recycle(reset.packet);
         }
         self.copies.clear();
     }
@@ -132,18 +150,51 @@ impl Flow {
 
     fn reset(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
         self.state = State::Closed;
-        if self.cache.queue.is_empty() || self.sender.reset.is_some() {
-            self.pass(cx, LAN, packet, shared);
+        let sent = self.cache.queue.is_empty();
+        if !self.cache.is_empty() && self.sender.reset.is_none() {
+            let copy = sent.then(|| cx.duplicate(&packet));
+            self.sender.reset = Some(Box::new(Reset { packet, since: cx.now, moved: cx.now, sent }));
+            if let Some(copy) = copy {
+                self.pass(cx, LAN, copy, shared);
+            }
         } else {
-            self.sender.reset = Some(packet);
+            self.pass(cx, LAN, packet, shared);
         }
     }
 
+    /// When a reset goes without the data in front of it.
+    pub(super) fn reset_deadline(&self) -> Option<Instant> {
+        let patience = PROBE + self.trip.timeout();
+        self.sender.reset.as_ref().map(|r| (r.moved + patience).min(r.since + LONGEST_RESET))
+    }
+
+    /// The data in front of a reset does not get through.
+    pub(super) fn reset_at_last(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        if self.reset_deadline().is_none_or(|at| at > cx.now) {
+            return;
+        }
+        let (Some(reset), Some(lan)) = (self.sender.reset.take(), self.shake.lan()) else { return };
+        let mut packet = reset.packet;
+        let forwarded = self.cache.forwarded(self.una);
+        if forwarded > self.una {
+            let mut first = cx.duplicate(&packet);
+            first.tcp.seq = lan.isn.at(self.una);
+            self.pass(cx, LAN, first, shared);
+        }
+        packet.tcp.seq = lan.isn.at(forwarded);
+        self.pass(cx, LAN, packet, shared);
+        self.drop_all(cx, shared);
+    }
+
     fn pure(&mut self, cx: &mut Cx<'_>, start: u64, mut packet: Pkt, shared: &mut Shared<'_>) {
+        let mut other = None;
         if start >= self.una
             && let Some(lan) = self.shake.lan()
         {
-            packet.tcp.seq = lan.isn.at(self.cache.expected(self.una).min(start));
+            let expected = self.cache.expected(self.una).min(start);
+            packet.tcp.seq = lan.isn.at(expected);
+            let refused = expected > self.una && expected >= self.receiver.edge;
+            other = (refused && self.may_stand_still(cx.now)).then(|| lan.isn.at(self.una));
         }
         if let (Some(stamp), Some(oldest)) = (&mut packet.tcp.timestamps, self.oldest_stamp())
             && later(stamp.value, oldest)
@@ -151,6 +202,11 @@ impl Flow {
             stamp.value = oldest;
         }
         self.sender.told = Some(packet.tcp.ack.0);
+        if let Some(seq) = other {
+            let mut copy = cx.duplicate(&packet);
+            copy.tcp.seq = seq;
+            self.pass(cx, LAN, copy, shared);
+        }
         self.pass(cx, LAN, packet, shared);
     }
 
@@ -181,18 +237,29 @@ impl Flow {
             self.pass(cx, LAN, packet, shared);
             return;
         }
-        self.keep(cx, start, end, packet, &missing);
+        let cost = cost_of(&packet, shared.config);
+        self.keep(cx, (start, end), packet, &missing, cost);
         self.tell_receiver(cx, shared);
     }
 
     /// Holds those parts of a packet that are missing.
-    fn keep(&mut self, cx: &mut Cx<'_>, start: u64, end: u64, packet: Pkt, missing: &[(u64, u64)]) {
+    fn keep(
+        &mut self,
+        cx: &mut Cx<'_>,
+        (start, end): (u64, u64),
+        packet: Pkt,
+        missing: &[(u64, u64)],
+        cost: u64,
+    ) {
         if missing == [(start, end)] {
-            self.cache.hold(self.una, Piece::new(start, end, packet));
+            self.cache.hold(self.una, Piece::new(start, end, packet).with_bytes(cost));
             return;
         }
-        for (from, to) in missing {
+        for (i, (from, to)) in missing.iter().enumerate() {
             let mut piece = Piece::new(start, end, cx.duplicate(&packet));
+            if i + 1 == missing.len() {
+                piece = piece.with_bytes(cost);
+            }
             piece.drop_front(*from);
             piece.drop_back(*to);
             self.cache.hold(self.una, piece);
@@ -204,8 +271,11 @@ impl Flow {
     fn is_full(&self, packet: &Packet, shared: &Shared<'_>) -> bool {
         let len = u64::from(packet.body.len);
         let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
-        let most = whole.unwrap_or(u64::MAX).max(LEAST_HELD).min(shared.config.limits.per_flow.0);
-        self.cache.bytes + len > most || shared.memory.used + len > shared.memory.limit
+        let most = whole.unwrap_or(u64::MAX).max(LEAST_HELD);
+        let cost = PLACE + cost_of(packet, shared.config);
+        self.cache.bytes + len > most
+            || self.cache.cost + cost > shared.config.limits.per_flow.0
+            || shared.memory.used + cost > shared.memory.limit
     }
 
     fn path_trip(&self) -> Duration {
@@ -271,7 +341,7 @@ impl Flow {
             self.pass(cx, LAN, packet, shared);
         }
         if let Some(reset) = self.sender.reset.take() {
-            self.pass(cx, LAN, reset, shared);
+            self.pass(cx, LAN, reset.packet, shared);
         }
     }
 

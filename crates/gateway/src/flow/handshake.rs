@@ -6,7 +6,8 @@
 //! at most 65 535; windows shown to the sender carry our shift. Windows in SYNs are never scaled (RFC 7323, section 2.2).
 //! Where both scale, the shift shown is the larger of the receiver's and ours. Everything else in a SYN stays as it is.
 //!
-//! The shift is the smallest that holds two bandwidth-delay products; without a configured rate 7, what hosts commonly offer. It is chosen once: SYNs
+//! The shift is the smallest that holds two bandwidth-delay products, by the trip that the handshake told, or else the configured one; without a configured rate
+//! it is 7, what hosts commonly offer. It is chosen once: SYNs
 //! that are sent again get the same.
 
 use crate::counters::Why;
@@ -81,7 +82,7 @@ impl Handshake {
         now: Instant,
         from: Port,
         syn: &mut Packet,
-        rate: Option<Rate>,
+        (rate, assumed): (Option<Rate>, Option<Duration>),
     ) -> Result<(), Why> {
         Self::judge(syn)?;
         let tcp = &syn.tcp;
@@ -106,7 +107,8 @@ impl Handshake {
             self.towards_receiver(syn);
             Ok(())
         } else {
-            self.towards_sender(syn, answer, rate)
+            let shift = shift_for(rate, self.hop_trip.or(assumed));
+            self.towards_sender(syn, answer, shift)
         }
     }
 
@@ -133,12 +135,12 @@ impl Handshake {
         }
     }
 
-    fn towards_sender(&mut self, syn: &mut Packet, answer: bool, rate: Option<Rate>) -> Result<(), Why> {
+    fn towards_sender(&mut self, syn: &mut Packet, answer: bool, enough: u8) -> Result<(), Why> {
         // an answer has the option only if the question had it
         if answer && self.lan.is_some_and(|l| l.scale.is_none()) {
             return Ok(());
         }
-        let wished = self.shown.unwrap_or_else(|| shift_for(rate, self.hop_trip));
+        let wished = self.shown.unwrap_or(enough);
         let shift = syn.tcp.window_scale.map_or(wished, |s| s.min(LARGEST).max(wished));
         if syn.tcp.window_scale.is_none() && option_space(syn) < 4 {
             return Err(Why::OptionSpace);

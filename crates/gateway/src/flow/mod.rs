@@ -75,8 +75,9 @@ pub(crate) struct Flow {
     /// Counted among the flows that use their share.
     active: bool,
     held_peak: u64,
-    /// The share of `memory` that is ours.
+    /// The share of `memory` that is ours: payload, and what it costs.
     held: u64,
+    cost: u64,
     /// After a restart, until both sides have spoken.
     anchor: Option<rest::Anchor>,
 }
@@ -88,18 +89,18 @@ impl Flow {
             return Err(Why::MidStream);
         }
         Handshake::judge(syn)?;
-        Ok(Self::new(Handshake::default(), shared.config.mode))
+        Ok(Self::new(Handshake::default(), shared.config))
     }
 
-    fn new(shake: Handshake, mode: crate::config::Mode) -> Self {
+    fn new(shake: Handshake, config: &Config) -> Self {
         Self {
             state: State::Opening,
             why: None,
             shake,
             una: 1,
             cache: Cache::default(),
-            trip: Trip::default(),
-            receiver: Receiver::new(mode),
+            trip: Trip::assuming(config.trip),
+            receiver: Receiver::new(config.mode),
             recovery: Recovery::default(),
             sender: Sender::default(),
             acks: Acks::default(),
@@ -110,6 +111,7 @@ impl Flow {
             active: false,
             held_peak: 0,
             held: 0,
+            cost: 0,
             anchor: None,
         }
     }
@@ -152,7 +154,7 @@ impl Flow {
         if self.why.is_some() {
             return;
         }
-        if let Err(why) = self.shake.syn(cx.now, from, packet, shared.config.rate) {
+        if let Err(why) = self.shake.syn(cx.now, from, packet, (shared.config.rate, shared.config.trip)) {
             self.why = Some(why);
         }
         if from != LAN && self.state == State::Opening {
@@ -233,8 +235,9 @@ impl Flow {
 
     /// Keeps the common accounts true.
     fn account(&mut self, shared: &mut Shared<'_>) {
-        shared.memory.used = (shared.memory.used + self.cache.bytes).saturating_sub(self.held);
-        self.held = self.cache.bytes;
+        shared.memory.used = (shared.memory.used + self.cache.cost).saturating_sub(self.cost);
+        shared.memory.payload = (shared.memory.payload + self.cache.bytes).saturating_sub(self.held);
+        (self.held, self.cost) = (self.cache.bytes, self.cache.cost);
         self.held_peak = self.held_peak.max(self.held);
         // a flow counts when it uses a good part of its share: many small ones must not shrink the window of a large one
         let fair = shared.config.rate.map_or(u64::MAX, |r| {
@@ -258,6 +261,7 @@ impl Flow {
         if self.works() && self.state != State::Opening {
             self.timeouts(cx, shared);
             self.drip(cx, shared);
+            self.reset_at_last(cx, shared);
         }
         self.account(shared);
     }
@@ -267,7 +271,8 @@ impl Flow {
         if !self.works() || self.state == State::Opening {
             return None;
         }
-        [self.recovery.deadline(), self.acks.drip_at, self.paced_until()].into_iter().flatten().min()
+        let own = [self.recovery.deadline(), self.acks.drip_at, self.paced_until(), self.reset_deadline()];
+        own.into_iter().flatten().min()
     }
 
     /// What it would send if the hop were free now.
@@ -327,6 +332,6 @@ mod tests {
 
     #[test]
     fn a_flow_does_not_grow_unseen() {
-        assert!(size_of::<Flow>() <= 976, "{}", size_of::<Flow>());
+        assert!(size_of::<Flow>() <= 992, "{}", size_of::<Flow>());
     }
 }

@@ -19,7 +19,7 @@ const LATE: Duration = Duration::from_millis(10);
 /// Timeouts before it is the sender's turn.
 const TRIES: u32 = 3;
 /// Between probes of a closed window.
-const PROBE: Duration = Duration::from_secs(1);
+pub(super) const PROBE: Duration = Duration::from_secs(1);
 
 /// Where the repair of a flow stands.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +92,9 @@ impl Flow {
             self.recovery.progress = (!self.cache.pieces.is_empty()).then_some(now);
             self.recovery.timeout = self.trip.timeout();
         }
+        if let Some(reset) = self.sender.reset.as_mut().filter(|_| advanced) {
+            reset.moved = now;
+        }
         // the head of what is held is kept by the receiver, and still it does not acknowledge it: it has dropped it
         if self.cache.pieces.front().is_some_and(|p| p.fate == Fate::Sacked && p.start <= self.una) {
             self.cache.renege();
@@ -117,10 +120,13 @@ impl Flow {
         shared: &mut Shared<'_>,
     ) -> u32 {
         let edge = self.receiver.edge;
-        let (mut holes, mut hole_end) = (0, self.recovery.hole_end);
+        // without SACK only the head is known to be missing; what lies behind it is sent again in case it is
+        let last = if self.shake.sack() { edge } else { self.una + 1 };
+        let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
         let mut found = |start: u64, end: u64| {
             if start < edge {
                 holes += 1;
+                lost += u32::from(start < last);
                 hole_end = hole_end.max(end);
             }
         };
@@ -148,11 +154,9 @@ impl Flow {
             }
             return 0;
         }
-        if holes > 0 {
-            self.recovery.losses += u64::from(holes);
-            shared.counters.losses += u64::from(holes);
-        }
-        holes
+        self.recovery.losses += u64::from(lost);
+        shared.counters.losses += u64::from(lost);
+        lost
     }
 
     /// Whether the receiver's window is closed.
@@ -169,6 +173,14 @@ impl Flow {
             (self.recovery.progress, self.recovery.tries) = (Some(now), 0);
             self.recovery.timeout = self.trip.timeout();
         }
+    }
+
+    /// The receiver may still expect `una`, whatever is on the way: its window is closed, a hole is being repaired, or nothing was heard for a round trip.
+    pub(super) fn may_stand_still(&self, now: Instant) -> bool {
+        let silent = |since| now.since(since) > self.trip.smoothed() + LATE + self.trip.variation() * 2;
+        self.receiver.stopped.is_some()
+            || self.una < self.recovery.hole_end
+            || self.recovery.progress.is_some_and(silent)
     }
 
     /// What has become due: a timeout, or a probe.

@@ -50,7 +50,7 @@ impl Flow {
     /// From what was kept of it: as it was where `is_exact`, else it passes with its windows translated until enough is known.
     pub(crate) fn resume(persist: &Persist, is_exact: bool, config: &Config) -> Self {
         let shake = Handshake::resume(persist);
-        let mut flow = Self::new(shake, config.mode);
+        let mut flow = Self::new(shake, config);
         flow.state = State::Established;
         flow.receiver.largest = u64::from(persist.largest);
         if !persist.hop_trip.is_zero() {

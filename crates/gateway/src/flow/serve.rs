@@ -4,7 +4,7 @@
 //! window; new data. The last two go as far as `receiver.rs` lets them, and are cut to what the pacer sends at a time, in whole segments. While a gap is open whose
 //! bytes never came here, nothing beyond it is sent that the window does not hold: it would be discarded.
 
-use super::cache::{Fate, Piece};
+use super::cache::{Fate, PLACE};
 use super::copies::{APART, REPAIR_COPIES};
 use super::{Flow, Shared};
 use crate::sides::SATELLITE;
@@ -60,7 +60,8 @@ impl Flow {
             return Some(Choice::New(n));
         }
         if self.cache.queue.is_empty() && self.cache.due == 0 {
-            return self.sender.reset.is_some().then_some(Choice::Reset);
+            let waits = self.sender.reset.as_ref().is_some_and(|r| !r.sent);
+            return waits.then_some(Choice::Reset);
         }
         self.wait(now, held);
         None
@@ -147,17 +148,19 @@ impl Flow {
                 let left = self.recovery.copies.saturating_sub(1);
                 self.send_piece(cx, i, (left, false), shared)
             }
-            Some(Choice::Reset) => match self.sender.reset.take() {
-                Some(reset) => {
-                    let size = shared.shaper.cost(&reset);
-                    cx.send(SATELLITE, reset);
-                    size
-                }
-                None => Size::ZERO,
-            },
+            Some(Choice::Reset) => self.send_reset(cx, shared),
         };
         self.account(shared);
         sent
+    }
+
+    fn send_reset(&mut self, cx: &mut Cx<'_>, shared: &Shared<'_>) -> Size {
+        let Some(reset) = &mut self.sender.reset else { return Size::ZERO };
+        reset.sent = true;
+        let packet = cx.duplicate(&reset.packet);
+        let size = shared.shaper.cost(&packet);
+        cx.send(SATELLITE, packet);
+        size
     }
 
     fn send_probe(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) -> Size {
@@ -209,10 +212,9 @@ impl Flow {
         if let Some(mut piece) = self.cache.queue.pop_front() {
             let at = piece.start + n;
             if at < piece.end {
-                let mut rest = Piece::new(piece.start, piece.end, cx.duplicate(&piece.packet));
-                rest.drop_front(at);
-                piece.drop_back(at);
-                self.cache.queue.push_front(rest);
+                let copy = cx.duplicate(&piece.packet);
+                self.cache.queue.push_front(piece.cut(at, copy));
+                self.cache.cost += PLACE;
             }
             self.cache.push_forwarded(piece);
         }

@@ -42,11 +42,15 @@ pub(crate) struct Shaper {
     framing: Size,
     /// When the hop is free.
     free: Instant,
-    repairs: VecDeque<u32>,
-    /// Flows in turn; what each may still send in its turn, or has sent beyond the last.
-    flows: VecDeque<(u32, i64)>,
-    /// Which of the two each flow waits in, so that asking costs nothing.
-    waits: Vec<(bool, bool)>,
+    /// Flows with their tickets.
+    repairs: VecDeque<(u32, u32)>,
+    /// Flows in turn, with their tickets; what each may still send in its turn, or has sent beyond the last.
+    flows: VecDeque<(u32, u32, i64)>,
+    /// The tickets with which each flow waits in the two, 0 where it does not: so asking costs nothing, and neither does going away.
+    waits: Vec<(u32, u32)>,
+    serial: u32,
+    /// Places in the queues at most that nobody waits in any more.
+    stale: usize,
     passing: VecDeque<Pkt>,
     passing_bytes: u64,
     /// The passing class had the last turn.
@@ -82,18 +86,44 @@ impl Shaper {
     pub(crate) fn request(&mut self, flow: u32, want: Want) {
         let i = flow as usize;
         if self.waits.len() <= i {
-            self.waits.resize(i + 1, (false, false));
+            self.waits.resize(i + 1, (0, 0));
         }
         match want {
-            Want::Repair if !self.waits[i].0 => {
-                self.waits[i].0 = true;
-                self.repairs.push_back(flow);
+            Want::Repair if self.waits[i].0 == 0 => {
+                self.waits[i].0 = self.ticket();
+                self.repairs.push_back((flow, self.waits[i].0));
             }
-            Want::Data if !self.waits[i].1 => {
-                self.waits[i].1 = true;
-                self.flows.push_back((flow, self.quantum()));
+            Want::Data if self.waits[i].1 == 0 => {
+                self.waits[i].1 = self.ticket();
+                self.flows.push_back((flow, self.waits[i].1, self.quantum()));
             }
             _ => {}
+        }
+    }
+
+    /// A number that no place in the queues has: 0 is none.
+    const fn ticket(&mut self) -> u32 {
+        self.serial = self.serial.wrapping_add(1);
+        if self.serial == 0 {
+            self.serial = 1;
+        }
+        self.serial
+    }
+
+    /// Drops places that nobody waits in: those at the front, and all when they have become many.
+    fn tidy(&mut self) {
+        let waits = &self.waits;
+        let waiting = |flow: u32| waits.get(flow as usize).copied().unwrap_or_default();
+        while self.repairs.front().is_some_and(|r| waiting(r.0).0 != r.1) {
+            self.repairs.pop_front();
+        }
+        while self.flows.front().is_some_and(|f| waiting(f.0).1 != f.1) {
+            self.flows.pop_front();
+        }
+        if self.stale > 64 && self.stale * 2 > self.repairs.len() + self.flows.len() {
+            self.repairs.retain(|r| waiting(r.0).0 == r.1);
+            self.flows.retain(|f| waiting(f.0).1 == f.1);
+            self.stale = 0;
         }
     }
 
@@ -104,9 +134,9 @@ impl Shaper {
     }
 
     /// Lets a packet that is nobody's pass in its turn.
-    pub(crate) fn pass(&mut self, packet: Pkt) -> Result<(), Pkt> {
+    pub(crate) fn pass(&mut self, now: Instant, packet: Pkt) -> Result<(), Pkt> {
         let room = self.rate.map_or(0, |r| r.bytes_in(PASSING).0);
-        if self.rate.is_none() || self.passing_bytes > room {
+        if self.rate.is_none() || self.passing_bytes > room || self.free.since(now) > PASSING {
             return Err(packet);
         }
         self.passing_bytes += self.cost(&packet).0;
@@ -119,7 +149,8 @@ impl Shaper {
         if self.free > now {
             return None;
         }
-        if let Some(flow) = self.repairs.front() {
+        self.tidy();
+        if let Some((flow, _)) = self.repairs.front() {
             return Some(Turn::Flow(*flow));
         }
         if !self.passing.is_empty() && (self.flows.is_empty() || !self.passed) {
@@ -137,17 +168,19 @@ impl Shaper {
     pub(crate) fn sent(&mut self, now: Instant, flow: u32, size: Size, wants: Option<Want>) {
         self.passed = false;
         self.charge(now, size);
-        if self.repairs.front() == Some(&flow) {
+        self.tidy();
+        if self.repairs.front().is_some_and(|r| r.0 == flow) {
             self.repairs.pop_front();
-            self.waits[flow as usize].0 = false;
-        } else if let Some((_, deficit)) = self.flows.front_mut().filter(|f| f.0 == flow) {
+            self.waits[flow as usize].0 = 0;
+        } else if let Some((_, ticket, deficit)) = self.flows.front_mut().filter(|f| f.0 == flow) {
             *deficit -= size.0 as i64;
-            let left = *deficit;
+            let (ticket, left) = (*ticket, *deficit);
             if left <= 0 || wants.is_none() {
                 self.flows.pop_front();
-                self.waits[flow as usize].1 = wants.is_some();
                 if wants.is_some() {
-                    self.flows.push_back((flow, left + self.quantum()));
+                    self.flows.push_back((flow, ticket, left + self.quantum()));
+                } else {
+                    self.waits[flow as usize].1 = 0;
                 }
             }
         }
@@ -156,12 +189,12 @@ impl Shaper {
         }
     }
 
-    /// The flow is gone.
+    /// The flow is gone. Its places stay until their turn comes: many may go at once, and the queues are long then.
     pub(crate) fn forget(&mut self, flow: u32) {
-        self.repairs.retain(|f| *f != flow);
-        self.flows.retain(|f| f.0 != flow);
         if let Some(waits) = self.waits.get_mut(flow as usize) {
-            *waits = (false, false);
+            self.stale += usize::from(waits.0 != 0) + usize::from(waits.1 != 0);
+            *waits = (0, 0);
+            self.tidy();
         }
     }
 
@@ -235,13 +268,45 @@ mod tests {
         shaper.request(0, Want::Data);
         shaper.request(1, Want::Repair);
         let packet = Packet { header_len: 28, body: Body { off: 0, len: 100 }, ..Packet::default() };
-        shaper.pass(Box::new(packet)).expect("there is room");
+        shaper.pass(now, Box::new(packet)).expect("there is room");
         assert!(matches!(shaper.next(now), Some(Turn::Flow(1))));
         shaper.sent(now, 1, Size(1514), None);
         assert!(shaper.next(now + Duration::from_millis(10)).is_some_and(|t| matches!(t, Turn::Pass(_))));
         assert!(matches!(shaper.next(now + Duration::from_millis(20)), Some(Turn::Flow(0))));
         shaper.forget(0);
         assert_eq!(shaper.deadline(), None);
+    }
+
+    /// Many that wait go away, and come again under the same numbers: each has one turn, and the queues do not grow.
+    #[test]
+    fn who_is_gone_has_no_turn() {
+        let mut shaper = shaper(24_000_000);
+        let mut now = Instant(1_000_000_000);
+        for round in 0..50 {
+            for flow in 0..1000 {
+                shaper.request(flow, if flow % 3 == 0 { Want::Repair } else { Want::Data });
+                shaper.request(flow, Want::Data);
+            }
+            for flow in 0..1000 {
+                if (flow + round) % 10 != 0 {
+                    shaper.forget(flow);
+                }
+            }
+            assert!(shaper.flows.len() + shaper.repairs.len() <= 2 * 1000 + 1400);
+        }
+        let mut turns = vec![0; 1000];
+        while let Some(at) = shaper.deadline() {
+            now = now.max(at);
+            let Some(Turn::Flow(flow)) = shaper.next(now) else { continue };
+            turns[flow as usize] += 1;
+            shaper.sent(now, flow, Size(1514), None);
+        }
+        // the last round has left those with number 1, 11, 21 ...; one that asked for a repair and for data has two
+        assert!(turns.iter().enumerate().all(|(i, n)| if i % 10 == 1 {
+            (1..=2).contains(n)
+        } else {
+            *n == 0
+        }));
     }
 
     #[test]

@@ -21,9 +21,16 @@ pub(crate) struct Trip {
     shortest: [Option<Duration>; 2],
     least: Option<Duration>,
     since: Instant,
+    /// D before there is a sample; 0 where nobody said.
+    assumed: Duration,
 }
 
 impl Trip {
+    /// Nothing measured yet.
+    pub(crate) fn assuming(trip: Option<Duration>) -> Self {
+        Self { assumed: trip.unwrap_or_default(), ..Self::default() }
+    }
+
     pub(crate) fn sample(&mut self, now: Instant, trip: Duration) {
         match self.smoothed {
             None => {
@@ -50,8 +57,12 @@ impl Trip {
     }
 
     /// D.
-    pub(crate) fn smoothed(&self) -> Duration {
-        self.smoothed.unwrap_or(UNKNOWN)
+    pub(crate) const fn smoothed(&self) -> Duration {
+        match self.smoothed {
+            Some(smoothed) => smoothed,
+            None if self.assumed.is_zero() => UNKNOWN,
+            None => self.assumed,
+        }
     }
 
     /// How much it varies.
@@ -66,7 +77,7 @@ impl Trip {
 
     /// The shortest ever: what a queue that stays has no part in.
     pub(crate) fn least(&self) -> Duration {
-        self.least.unwrap_or(UNKNOWN)
+        self.least.unwrap_or_else(|| self.smoothed())
     }
 
     /// After this much time an acknowledgment is overdue for good.
@@ -91,6 +102,15 @@ mod tests {
         }
         assert_eq!((trip.smoothed(), trip.shortest()), (MS(600), MS(600)));
         assert!(trip.timeout() >= MS(900) && trip.timeout() < MS(901), "{}", trip.timeout());
+    }
+
+    #[test]
+    fn what_is_configured_holds_until_the_first_sample() {
+        let mut trip = Trip::assuming(Some(MS(550)));
+        assert_eq!((trip.smoothed(), trip.least(), trip.known()), (MS(550), MS(550), None));
+        assert_eq!((trip.shortest(), trip.timeout()), (Duration::ZERO, MS(825)));
+        trip.sample(Instant::ZERO, MS(90));
+        assert_eq!((trip.smoothed(), trip.least()), (MS(90), MS(90)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl Gateway {
             accelerated: self.table.len() - passing.iter().sum::<u32>(),
             awake: self.flows.len(),
             passing,
-            held: Size(self.common.memory.used),
+            held: Size(self.common.memory.payload),
             held_peak: self.common.memory.peak(),
             footprint: Size(self.footprint() as u64),
             fast: self.fast,

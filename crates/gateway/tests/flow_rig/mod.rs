@@ -2,8 +2,8 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part; this is test code")]
 
 use bentpipe_base::{
-    Addr, Duration, Flags, Input, Instant, Node, NodeId, Packet, Port, Probability, Purpose, Rate, Seq, Size,
-    World,
+    Addr, Duration, Flags, Input, Instant, Node, NodeId, Packet, Pkt, Port, Probability, Purpose, Rate, Seq,
+    Size, World,
 };
 use bentpipe_gateway::{Config as GatewayConfig, Gateway, LAN, SATELLITE};
 use bentpipe_link::{Capacity, Channel, DropTail, Errors, Link};
@@ -16,6 +16,10 @@ pub(crate) const RECEIVER: usize = 1;
 const GATEWAY: usize = 2;
 const HOP: usize = 3;
 const BACK: usize = 4;
+/// The sender's kernel, when what it has joined leaves.
+const JOINER: usize = 5;
+/// It waits so long for more.
+const JOINING: Duration = Duration::from_millis(4);
 /// The sender's port and the receiver's.
 pub(crate) const PORTS: (u16, u16) = (80, 5000);
 
@@ -92,7 +96,12 @@ pub(crate) struct Rig {
     /// Of a hundred packets between the sender and the gateway, so many are lost, come twice, or come late.
     pub(crate) lan: [u32; 3],
     dice: u64,
-    late: Vec<(usize, Port, bentpipe_base::Pkt)>,
+    late: Vec<(usize, Port, Pkt)>,
+    /// The sender's kernel makes one packet of so many bytes, and the receiver's refuses whole whatever reaches beyond its window, as Linux does since 6.17.
+    pub(crate) joins: u32,
+    joined: Option<Pkt>,
+    /// Packets that were refused.
+    pub(crate) refused: [u64; 2],
 }
 
 /// What must hold of every packet, whatever happens.
@@ -103,6 +112,11 @@ struct Promise {
     shift: [Option<u8>; 2],
     /// The right edge that the sender was told.
     edge: u64,
+    /// What the receiver had and the right edge that it told, with the shift it offered itself.
+    told: (u64, u64),
+    own_shift: u8,
+    /// By so much it has moved its own edge left: a scaled window is told in steps, and rounded.
+    left: u64,
 }
 
 impl Promise {
@@ -134,8 +148,29 @@ impl Promise {
         let syn = tcp.flags.has(Flags::SYN);
         let shift = if syn || sender.is_none() { 0 } else { self.shift[RECEIVER].unwrap_or(0) };
         let edge = ack + (u64::from(tcp.window) << shift);
-        assert!(edge >= self.edge || syn, "the right edge moved from {} to {edge}", self.edge);
+        assert!(edge + self.left >= self.edge || syn, "the right edge moved from {} to {edge}", self.edge);
         self.edge = self.edge.max(edge);
+    }
+
+    /// Of a packet that the receiver sends.
+    fn note_edge(&mut self, packet: &Packet, received: u64) {
+        let syn = packet.tcp.flags.has(Flags::SYN);
+        if syn {
+            self.own_shift = packet.tcp.window_scale.unwrap_or(0);
+        }
+        let shift = if syn || self.shift[SENDER].is_none() { 0 } else { self.own_shift };
+        if let Some(ack) = self.position(SENDER, packet.tcp.ack, received) {
+            let edge = ack + (u64::from(packet.tcp.window) << shift);
+            self.left = self.left.max(self.told.1.saturating_sub(edge));
+            self.told = (ack, self.told.1.max(edge));
+        }
+    }
+
+    /// True when the receiver's kernel refuses the packet for its number.
+    fn refuses(&self, packet: &Packet) -> bool {
+        let plain = !packet.tcp.flags.has(Flags::SYN) && !packet.tcp.flags.has(Flags::RST);
+        let start = self.position(SENDER, packet.tcp.seq, self.told.0).filter(|_| plain);
+        start.is_some_and(|start| start + packet.seq_len() > self.told.1)
     }
 
     /// Of a packet that the gateway gives to the receiver: its bytes lie where its number says.
@@ -181,6 +216,9 @@ impl Rig {
             lan: [0; 3],
             dice: seed | 1,
             late: Vec::new(),
+            joins: 0,
+            joined: None,
+            refused: [0; 2],
         };
         rig.open(plan);
         rig
@@ -218,8 +256,14 @@ impl Rig {
     }
 
     fn handle(&mut self, node: usize, input: Input) {
-        self.call(node, input);
-        while let Some((from, port, packet)) = self.world.outbox.pop_front() {
+        if node == JOINER {
+            if let Some(packet) = self.joined.take() {
+                self.call(GATEWAY, Input::Packet(LAN, packet));
+            }
+        } else {
+            self.call(node, input);
+        }
+        while let Some((from, port, mut packet)) = self.world.outbox.pop_front() {
             let (to, port) = match (from.0 as usize, port) {
                 (SENDER, _) => (GATEWAY, LAN),
                 (RECEIVER, _) => (BACK, Port(0)),
@@ -235,16 +279,57 @@ impl Rig {
                 }
                 HOP => self.promise.check_data(&packet),
                 GATEWAY if from.0 as usize == SENDER => self.promise.syn(SENDER, &packet),
+                BACK => self.promise.note_edge(&packet, self.received()),
+                RECEIVER if self.joins > 0 => self.refuse(&mut packet),
                 _ => {}
             }
             if let Some(seen) = self.seen.as_mut().filter(|_| to == SENDER) {
                 seen.push((self.now, (*packet).clone()));
             }
-            if matches!((from.0 as usize, to), (SENDER, GATEWAY) | (GATEWAY, SENDER)) && self.lan != [0; 3] {
+            if self.joins > 0 && from.0 as usize == SENDER {
+                self.join(packet);
+            } else if matches!((from.0 as usize, to), (SENDER, GATEWAY) | (GATEWAY, SENDER))
+                && self.lan != [0; 3]
+            {
                 self.across(to, port, packet);
             } else {
                 self.call(to, Input::Packet(port, packet));
             }
+        }
+    }
+
+    /// Segments that follow one another become one packet.
+    fn join(&mut self, packet: Pkt) {
+        if let Some(last) = &mut self.joined {
+            let (old, new) = (&last.tcp, &packet.tcp);
+            let header = (old.ack, old.window, old.timestamps, old.sack)
+                == (new.ack, new.window, new.timestamps, new.sack);
+            let data =
+                last.body.len > 0 && packet.body.len > 0 && old.flags == new.flags && old.flags == Flags::ACK;
+            let mss = if last.segment > 0 { u32::from(last.segment) } else { last.body.len };
+            let fits = last.body.len % mss.max(1) == 0
+                && packet.body.len <= mss
+                && last.body.len + packet.body.len <= self.joins;
+            if header && data && fits && old.seq.at(u64::from(last.body.len)) == new.seq {
+                last.segment = mss as u16;
+                last.body.len += packet.body.len;
+                self.world.cx(self.now, NodeId(JOINER as u32)).recycle(packet);
+                return;
+            }
+        }
+        if let Some(last) = self.joined.replace(packet) {
+            self.call(GATEWAY, Input::Packet(LAN, last));
+        }
+        let at = self.now + JOINING;
+        self.world.cx(self.now, NodeId(JOINER as u32)).wake(bentpipe_base::Slot(0), at);
+    }
+
+    /// What reaches beyond the receiver's window goes, with the acknowledgment that it carries: what is left of it only makes the receiver say what it expects.
+    fn refuse(&mut self, packet: &mut Packet) {
+        if self.promise.refuses(packet) {
+            self.refused[usize::from(packet.body.len == 0)] += 1;
+            packet.tcp.seq = packet.tcp.seq.at(1 << 28);
+            (packet.body.len, packet.segment, packet.tcp.flags) = (0, 0, Flags::ACK);
         }
     }
 
@@ -256,7 +341,7 @@ impl Rig {
     }
 
     /// A network in front of the gateway that loses, repeats and reorders.
-    fn across(&mut self, to: usize, port: Port, packet: bentpipe_base::Pkt) {
+    fn across(&mut self, to: usize, port: Port, packet: Pkt) {
         let [lost, twice, late] = self.lan;
         let held = core::mem::take(&mut self.late);
         if self.roll() < lost {

@@ -49,8 +49,8 @@ table! {
             rate: Rate = "none",
             /// Bytes that the hop counts for each packet beside IP, such as 14 B of Ethernet.
             framing: Size = "`\"0 B\"`",
-            /// Round-trip time of the hop, until it has been measured.
-            rtt: Duration = "measured",
+            /// Round-trip time of the hop, until it has been measured: windows and timeouts begin with it.
+            rtt: Duration = "measured; `\"1 s\"` until then",
             /// `"open"` finds out how fast the receiver can read; `"strict"` keeps to the printed equations of TCP-SuperCharger.
             mode: Mode = "`\"open\"`",
             /// Share of `rate` that is used: below all of it, so that the queue is here and not on the hop.
@@ -155,10 +155,10 @@ table! {
             per_flow: Size = "`\"32 MiB\"`",
             /// A connection that does not open within this time is forgotten.
             opening: Duration = "`\"30 s\"`",
-            /// So is one that is silent for so long.
-            idle: Duration = "`\"2 h\"`",
+            /// So is one that is silent for so long: RFC 5382, REQ-5, asks for 2 h 4 min, and keep-alives come every 2 h.
+            idle: Duration = "`\"124 min\"`",
             /// And one that does not end within this time after its first FIN.
-            closing: Duration = "`\"60 s\"`",
+            closing: Duration = "`\"4 min\"`",
         }
     }
 }

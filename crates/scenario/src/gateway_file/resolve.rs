@@ -250,8 +250,8 @@ fn limits(given: Option<LimitKeys>) -> Result<Limits> {
         memory: Size(512 << 20),
         per_flow: Size(32 << 20),
         opening: Duration::from_secs(30),
-        idle: Duration::from_secs(7200),
-        closing: Duration::from_secs(60),
+        idle: Duration::from_secs(2 * 3600 + 4 * 60),
+        closing: Duration::from_secs(4 * 60),
     };
     let Some(keys) = given else { return Ok(limits) };
     let least = |key: &str, given: Option<At<Size>>, least: Size, words: &str| match given {
