@@ -119,9 +119,12 @@ impl Course {
 
     /// Sets one of the settings of both hosts.
     pub(crate) fn set(&self, name: &str, value: &str) {
-        for host in 0..2 {
-            self.at(host, || sysctl::write(name, value)).unwrap_or_else(|e| panic!("{name}: {e}"));
-        }
+        (0..2).for_each(|host| self.set_at(host, name, value));
+    }
+
+    /// Sets one of the settings of a host.
+    pub(crate) fn set_at(&self, host: usize, name: &str, value: &str) {
+        self.at(host, || sysctl::write(name, value)).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 
     /// From now on the hop loses everything.

@@ -29,37 +29,25 @@ const DELAY: Duration = Duration::from_millis(10);
 struct Setting {
     timestamps: &'static str,
     sack: &'static str,
+    /// The host behind the gateway does not scale windows and has room for 64 KB.
+    old: bool,
     loss: f64,
     config: Config,
     seed: u64,
 }
 
-/// With and without timestamps and SACK; each with another loss and another way to work.
+/// With and without timestamps, SACK and a modern receiver; each with another loss and another way to work.
 fn settings() -> [Setting; 4] {
-    let rate = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
+    let rate = |mbps: u64| Config { rate: Rate::from_bps(mbps * 1_000_000), ..Config::default() };
+    let strict = Config { mode: Mode::Strict, ..rate(100) };
+    let twice = Config { copies: Copies::Fixed(2), ..rate(400) };
+    let setting =
+        |(timestamps, sack), old, loss, config, seed| Setting { timestamps, sack, old, loss, config, seed };
     [
-        Setting {
-            timestamps: "1",
-            sack: "1",
-            loss: 1e-1,
-            config: Config { rate: rate(200), ..Config::default() },
-            seed: 11,
-        },
-        Setting { timestamps: "0", sack: "1", loss: 3e-2, config: Config::default(), seed: 12 },
-        Setting {
-            timestamps: "1",
-            sack: "0",
-            loss: 1e-2,
-            config: Config { rate: rate(100), mode: Mode::Strict, ..Config::default() },
-            seed: 13,
-        },
-        Setting {
-            timestamps: "0",
-            sack: "0",
-            loss: 1e-3,
-            config: Config { rate: rate(400), copies: Copies::Fixed(2), ..Config::default() },
-            seed: 14,
-        },
+        setting(("1", "1"), false, 1e-1, Config::default(), 11),
+        setting(("0", "1"), true, 1e-2, rate(100), 12),
+        setting(("1", "0"), false, 3e-2, strict, 13),
+        setting(("0", "0"), true, 1e-3, twice, 14),
     ]
 }
 
@@ -105,7 +93,7 @@ impl Setting {
             6 | 7 => draw(most as u64 / 10 + 1) as usize,
             _ => draw(most as u64 + 1) as usize,
         };
-        let (mut lens, server) = ([len(), len()], usize::from(i % 3 != 0));
+        let (mut lens, server) = ([len(), len()], usize::from(!i.is_multiple_of(3)));
         if i == 1 {
             lens = [most, 0];
         }
@@ -116,13 +104,17 @@ impl Setting {
             lens = lens.map(|len| len.min(self.most_back()));
         }
         let congestion = if i % 4 == 3 { "bbr" } else { "cubic" };
-        Plan { seed: self.seed << 16 | i, kind, v6: i % 2 == 0, server, lens, congestion }
+        Plan { seed: self.seed << 16 | i, kind, v6: i.is_multiple_of(2), server, lens, congestion }
     }
 
     /// Has `n` conversations, `lanes` at a time.
     fn converse(&self, course: &Course, (n, lanes, most): (u64, u64, usize)) -> Vec<[Side; 2]> {
         course.set("net/ipv4/tcp_timestamps", self.timestamps);
         course.set("net/ipv4/tcp_sack", self.sack);
+        if self.old {
+            course.set_at(1, "net/ipv4/tcp_window_scaling", "0");
+            course.set_at(1, "net/ipv4/tcp_rmem", "4096 131072 131072");
+        }
         let lane = |lane: u64| -> Vec<(u64, [Side; 2])> {
             (lane..n).step_by(lanes as usize).map(|i| (i, talk(course, self.plan(i, most)))).collect()
         };

@@ -12,8 +12,8 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::scope;
 
 /// A hop of 100 Mbit/s with a round trip of 40 ms.
-fn before_a_hop() -> Option<Config> {
-    Some(Config { rate: Rate::from_bps(100_000_000), ..Config::default() })
+fn before_a_hop() -> Config {
+    Config { rate: Rate::from_bps(100_000_000), ..Config::default() }
 }
 
 const DELAY: Duration = Duration::from_millis(20);
@@ -26,7 +26,7 @@ fn plan(kind: Kind, lens: [usize; 2]) -> Plan {
 #[test]
 fn no_stream_is_cut_short_silently() {
     let weather = Weather { loss: 2e-2, ..Weather::clear(DELAY) };
-    let Some(course) = Course::new("no_stream_is_cut_short_silently", before_a_hop(), &weather) else {
+    let Some(course) = Course::new("no_stream_is_cut_short_silently", Some(before_a_hop()), &weather) else {
         return;
     };
     scope(|scope| {
@@ -44,7 +44,8 @@ fn no_stream_is_cut_short_silently() {
 #[test]
 fn a_reply_after_the_client_s_shutdown_arrives() {
     let weather = Weather { loss: 2e-2, ..Weather::clear(DELAY) };
-    let Some(course) = Course::new("a_reply_after_the_client_s_shutdown_arrives", before_a_hop(), &weather)
+    let Some(course) =
+        Course::new("a_reply_after_the_client_s_shutdown_arrives", Some(before_a_hop()), &weather)
     else {
         return;
     };
@@ -87,7 +88,7 @@ fn echoes(course: &Course) -> [f64; 2] {
 #[test]
 fn echoes_of_a_kilobyte_do_not_wait() {
     let mut found = Vec::new();
-    for config in [None, before_a_hop()] {
+    for config in [None, Some(before_a_hop())] {
         let weather = Weather::clear(Duration::ZERO);
         let Some(course) = Course::new("echoes_of_a_kilobyte_do_not_wait", config, &weather) else { return };
         found.push(echoes(&course));
@@ -104,7 +105,7 @@ fn echoes_of_a_kilobyte_do_not_wait() {
 #[test]
 fn each_end_sees_the_other_s_own_address() {
     let Some(course) =
-        Course::new("each_end_sees_the_other_s_own_address", before_a_hop(), &Weather::clear(DELAY))
+        Course::new("each_end_sees_the_other_s_own_address", Some(before_a_hop()), &Weather::clear(DELAY))
     else {
         return;
     };
@@ -123,9 +124,9 @@ fn each_end_sees_the_other_s_own_address() {
 #[test]
 fn a_closed_port_refuses() {
     let weather = Weather::clear(DELAY);
-    let Some(course) = Course::new("a_closed_port_refuses", before_a_hop(), &weather) else { return };
+    let Some(course) = Course::new("a_closed_port_refuses", Some(before_a_hop()), &weather) else { return };
     for (server, v6) in [(0, false), (0, true), (1, false), (1, true)] {
-        let plan = Plan { server, v6, ..plan(Kind::Closed, [0, 0]) };
+        let plan = Plan { v6, server, ..plan(Kind::Closed, [0, 0]) };
         assert_eq!(talk(&course, plan)[0], (0, End::Refused));
     }
     course.end();
@@ -135,7 +136,7 @@ fn a_closed_port_refuses() {
 #[test]
 fn a_dead_host_times_out() {
     let weather = Weather::clear(DELAY);
-    for config in [None, before_a_hop()] {
+    for config in [None, Some(before_a_hop())] {
         let Some(course) = Course::new("a_dead_host_times_out", config.clone(), &weather) else { return };
         course.set("net/ipv4/tcp_syn_retries", "1");
         // the fewest that the kernel takes: about three seconds with such a round trip
@@ -146,14 +147,14 @@ fn a_dead_host_times_out() {
         set_congestion(&near, "cubic").unwrap();
         set_no_delay(&near, true).unwrap();
         let (mut far, _) = listener.accept().unwrap();
-        near.write_all(&[5; 100_000]).unwrap();
+        near.write_all(&vec![5; 100_000]).unwrap();
         far.read_exact(&mut vec![0; 100_000]).unwrap();
         course.die();
         let error = scope(|scope| {
             let new =
                 scope.spawn(|| course.at(0, || TcpStream::connect(here)).map(|_| ()).unwrap_err().kind());
             let old = loop {
-                if let Err(e) = near.write_all(&[6; 10_000]) {
+                if let Err(e) = near.write_all(&vec![6; 10_000]) {
                     break e.kind();
                 }
             };
