@@ -163,7 +163,7 @@ impl Host {
 
     fn ack(&mut self, now: u64) -> Out {
         (self.owed, self.ack_at) = (0, None);
-        vec![build(&self.segment(now, self.nxt, flag::ACK), 0, self.kind.partial)]
+        vec![build(&self.segment(now, self.top, flag::ACK), 0, self.kind.partial)]
     }
 
     /// What it may send now.

@@ -152,6 +152,13 @@ fn compare(test: &str, n: u64, lanes: u64, most: usize) {
                     refused.fetch_add(count(End::Refused), Ordering::Relaxed);
                 }
                 done.fetch_add(with.len(), Ordering::Relaxed);
+                let v6 = (0..n).filter(|i| setting.plan(*i, most).v6).count();
+                let Setting { timestamps, sack, .. } = setting;
+                let window = if setting.old { "64 KB" } else { "large" };
+                println!(
+                    "exact, timestamps {timestamps}, SACK {sack}, {window} window: {} over IPv4, {v6} over IPv6",
+                    with.len() - v6
+                );
                 println!("{test}: loss {}: hop {:?}, {:?}", setting.loss, hop.node.did, report.counters);
                 assert!(report.counters.accelerated > 0 && hop.node.did.iter().all(|did| *did > 0));
                 assert_eq!(report.held.0, 0, "nothing is kept");
