@@ -6,6 +6,7 @@ BENTPIPE := $(TARGET)/release/bentpipe
 XTASK := $(CARGO) run --quiet --package xtask --
 TEST_ARGS ?=
 VALIDATE_ARGS ?=
+# of each of the two fuzzers
 FUZZ_SECONDS ?= 60
 ISSUE ?= spine
 LONG ?=
@@ -22,7 +23,7 @@ help:
 	  'make examples   the commands in the documents run and print what is shown' \
 	  'make pages      the pages bentpipe writes, looked at in Chromium' \
 	  'make bench      speed and memory beside ns-2, live links beside the kernel' \
-	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code' \
+	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code, as long of conversations through the gateway' \
 	  'make accept ISSUE=spine   the acceptance list of an issue, one line per item; LONG=1 takes hours' \
 	  'make docs       the book, in target/book'
 
@@ -73,6 +74,7 @@ accept: need-cargo
 
 fuzz: need-cargo
 	$(CARGO) run --quiet --release --package bentpipe-wire --example fuzz -- --seconds $(FUZZ_SECONDS)
+	$(CARGO) run --quiet --release --package bentpipe-accelerate --example fuzz_gateway -- --seconds $(FUZZ_SECONDS)
 
 docs:
 	@if command -v mdbook >/dev/null 2>&1; then mdbook build docs; \

@@ -37,10 +37,18 @@ impl Tests {
     /// # Errors
     /// When cargo cannot be run or the tests do not compile.
     pub(super) fn run() -> Result<Self, String> {
+        Self::of(&["--workspace"])
+    }
+
+    /// Runs the tests that `chosen` names to cargo.
+    ///
+    /// # Errors
+    /// When cargo cannot be run or the tests do not compile.
+    pub(super) fn of(chosen: &[&str]) -> Result<Self, String> {
         let fault = |e: std::io::Error| format!("cargo test: {e}");
         let (reader, writer) = std::io::pipe().map_err(fault)?;
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.args(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
+        command.args(["test", "--no-fail-fast"]).args(chosen).args(["--", "--show-output"]);
         command.current_dir(metadata::root());
         command.stdout(writer.try_clone().map_err(fault)?).stderr(writer);
         let mut child = command.spawn().map_err(fault)?;

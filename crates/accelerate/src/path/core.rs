@@ -111,12 +111,15 @@ impl<N: Middle> Core<N> {
     }
 
     /// When the node wants to be called next.
-    pub(super) fn next_at(&mut self) -> Option<Instant> {
+    pub fn next_at(&mut self) -> Option<Instant> {
         self.world.events.next_at()
     }
 
     /// Reads what the `ready` ports have; returns those that may have more.
-    pub(super) fn read(&mut self, ready: Ready) -> io::Result<Ready> {
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn read(&mut self, ready: Ready) -> io::Result<Ready> {
         let mut more = Ready::default();
         for side in (0..2).filter(|side| ready.has(*side)) {
             for turn in 1..=BATCH {
@@ -186,7 +189,10 @@ impl<N: Middle> Core<N> {
     }
 
     /// Does what is due up to `until`.
-    pub(super) fn advance(&mut self, until: Instant) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn advance(&mut self, until: Instant) -> io::Result<()> {
         let floor = Instant(self.clock.now().0.saturating_sub(CATCH_UP.0));
         let mut is_late = false;
         while let Some(wake) = self.world.events.pop_until(until) {

@@ -65,8 +65,8 @@ impl Flow {
             self.state = if self.state == State::Closed { State::Closed } else { State::Closing };
         }
         let una = self.shake.lan().and_then(|lan| lan.isn.offset_near(packet.tcp.ack, self.una));
-        let Some(una) = una.filter(|una| flags.has(Flags::ACK) && *una <= self.sender.top) else {
-            // it acknowledges what nobody sent, or nothing: the sender will judge
+        let Some(una) = una.filter(|una| flags.has(Flags::ACK) && (1..=self.sender.top).contains(una)) else {
+            // it acknowledges what nobody sent, or not even the SYN, or nothing: the sender will judge
             cx.send(LAN, packet);
             return;
         };

@@ -1,0 +1,127 @@
+//! The data path between two ports of paper, under a time of its own.
+
+use bentpipe_accelerate::path::{Core, Middle, Unit};
+use bentpipe_base::{Instant, World};
+use bentpipe_gateway::{Config, Gateway};
+use bentpipe_os::port::{PacketPort, PortDrops, Received};
+use bentpipe_os::{Clock, wait::Ready};
+use bentpipe_wire::offload::VnetHeader;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::{Arc, Mutex};
+
+/// The run begins here: later than any machine has been up, so that its clock never shows.
+pub(crate) const BEGIN: u64 = 1 << 60;
+
+/// What a port reads or sends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wire {
+    pub(crate) vnet: VnetHeader,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What is still to be read, and when it came; and what was sent.
+type Input = Arc<Mutex<VecDeque<(u64, Wire)>>>;
+type Output = Arc<Mutex<Vec<Wire>>>;
+
+/// A port of paper.
+#[derive(Debug)]
+struct Paper {
+    fd: File,
+    input: Input,
+    output: Output,
+}
+
+impl PacketPort for Paper {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let Some((at, wire)) = self.input.lock().ok().and_then(|mut i| i.pop_front()) else {
+            return Ok(None);
+        };
+        let len = wire.bytes.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&wire.bytes[..len]);
+        Ok(Some(Received { vnet: wire.vnet, len, at }))
+    }
+
+    fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
+        let bytes = parts.iter().flat_map(|part| part.to_vec()).collect();
+        if let Ok(mut output) = self.output.lock() {
+            output.push(Wire { vnet: *vnet, bytes });
+        }
+        Ok(true)
+    }
+
+    fn drops(&mut self) -> io::Result<PortDrops> {
+        Ok(PortDrops::default())
+    }
+}
+
+/// A gateway that runs.
+pub(crate) struct Stage {
+    core: Core<Gateway>,
+    inputs: [Input; 2],
+    outputs: [Output; 2],
+}
+
+/// What left, by the side it left from.
+pub(crate) type Sent = Vec<(usize, Wire)>;
+
+impl Stage {
+    pub(crate) fn new(config: Config, seed: u64) -> io::Result<Self> {
+        let (inputs, outputs): ([Arc<_>; 2], [Arc<_>; 2]) = Default::default();
+        let port = |side: usize| -> io::Result<Box<dyn PacketPort>> {
+            let (input, output) = (Arc::clone(&inputs[side]), Arc::clone(&outputs[side]));
+            Ok(Box::new(Paper { fd: File::open("/dev/null")?, input, output }))
+        };
+        let ports = [port(0)?, port(1)?];
+        let core =
+            Core::new(Gateway::new(config), World::new(seed), ports, Unit::Packet, Clock::of_the_machine());
+        Ok(Self { core, inputs, outputs })
+    }
+
+    fn take(&self) -> Sent {
+        let side = |side: usize| {
+            let sent = self.outputs[side].lock().map(|mut o| core::mem::take(&mut *o)).unwrap_or_default();
+            sent.into_iter().map(move |wire| (side, wire))
+        };
+        side(0).chain(side(1)).collect()
+    }
+
+    /// A unit comes in at a side.
+    pub(crate) fn feed(&mut self, side: usize, at: u64, wire: Wire) -> io::Result<Sent> {
+        if let Ok(mut input) = self.inputs[side].lock() {
+            input.push_back((at, wire));
+        }
+        let mut ready = Ready::default();
+        ready.add(side);
+        self.core.read(ready)?;
+        Ok(self.take())
+    }
+
+    /// Time passes.
+    pub(crate) fn advance(&mut self, until: u64) -> io::Result<Sent> {
+        self.core.advance(Instant(until))?;
+        Ok(self.take())
+    }
+
+    /// When the gateway wants to be called.
+    pub(crate) fn next_at(&mut self) -> Option<u64> {
+        self.core.next_at().map(|at| at.0)
+    }
+
+    /// A planned stop.
+    pub(crate) fn release(&mut self) -> io::Result<Sent> {
+        self.core.call(Middle::release)?;
+        Ok(self.take())
+    }
+
+    /// Nothing is kept: no packet, and no bytes of one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.core.buffers.is_empty() && self.core.node.report().held.0 == 0
+    }
+}
