@@ -16,6 +16,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Room is taken in stretches of this length.
 const STRETCH: usize = 1 << 16;
+static ZEROS: [u8; STRETCH] = [0; STRETCH];
 
 /// A file of zeros in memory, readable by its owner only.
 #[derive(Debug)]
@@ -83,8 +84,7 @@ impl Mapped {
         for stretch in at / STRETCH..=(at + bytes.len() - 1) / STRETCH {
             if !self.has_room[stretch] {
                 let from = stretch * STRETCH;
-                let zeros = [0; STRETCH];
-                self.file.write_all_at(&zeros[..STRETCH.min(self.len - from)], from as u64)?;
+                self.file.write_all_at(&ZEROS[..STRETCH.min(self.len - from)], from as u64)?;
                 self.has_room[stretch] = true;
             }
         }
