@@ -219,7 +219,11 @@ impl Rig {
         self.begin(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)
     }
 
-    fn begin(&self, mut command: Command, name: &str) -> Outcome<Running> {
+    /// Starts a `command` of [`Rig::command`]; `name` is for messages.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn begin(&self, mut command: Command, name: &str) -> Outcome<Running> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let paths = ["out", "err"].map(|what| self.folder.join(format!("{what}-{number}")));

@@ -7,6 +7,7 @@ pub mod capability;
 pub mod clock;
 pub mod diag;
 pub mod lines;
+pub mod mapped;
 pub mod namespace;
 pub mod netlink;
 pub mod nft;
@@ -21,6 +22,7 @@ pub mod tun;
 pub mod wait;
 
 pub use clock::Clock;
+pub use mapped::Mapped;
 pub use packet::{FramePort, VethPort};
 pub use port::{PacketPort, PortDrops, PortError, Received};
 pub use tun::TunPort;

@@ -1,5 +1,7 @@
 //! The data path as deployment and status see it, and the barest of them.
 
+use super::kept::Place;
+use super::run::Event;
 use crate::policy::Policy;
 use crate::status::{Figures, FlowFigures, FlowPage};
 use bentpipe_base::{Duration, Instant};
@@ -22,13 +24,15 @@ pub struct Orders {
     pub policy: Arc<Policy>,
     /// False: nothing is accelerated, whatever the rules say.
     pub accelerate: bool,
+    /// Where what outlives the gateway is kept; it counts at the start only.
+    pub keep: Option<Place>,
 }
 
 impl Orders {
     /// As the file says.
     pub fn new(file: GatewayFile) -> Self {
         let policy = Arc::new(Policy::new(&file));
-        Self { file: Arc::new(file), policy, accelerate: true }
+        Self { file: Arc::new(file), policy, accelerate: true, keep: None }
     }
 }
 
@@ -45,6 +49,11 @@ pub trait Engine: core::fmt::Debug {
 
     /// Connections that have ended since the last call.
     fn take_closed(&mut self) -> Vec<FlowFigures>;
+
+    /// What somebody should know since the last call.
+    fn take_events(&mut self) -> Vec<Event> {
+        Vec::new()
+    }
 
     /// Tells it something else, without losing a connection.
     ///

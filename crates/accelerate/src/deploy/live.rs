@@ -4,7 +4,9 @@
 //! asks in that very call, find them where they were put. Everything else is asked on the data thread, between its turns, and answered with words in place of numbers.
 
 use super::engine::{Engine, Orders};
-use crate::path::{Addresses, Attendant, Core, Middle, Running, Setup, Unit};
+use super::resume::{self, Keeping, News};
+use super::run::Event;
+use crate::path::{Addresses, Attendant, Core, Middle, Other, Running, Setup, Unit};
 use crate::policy::{Opening, Policy};
 use crate::status::{Figures, FlowFigures, FlowPage};
 use bentpipe_base::{Addr, Cx, Input, Instant, Node, Packet, Size};
@@ -28,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Ended connections that wait to be taken; more are forgotten, and counted.
 const WAITING: usize = 65_536;
 /// Addresses that are known at a time.
-const ADDRESSES: u32 = 1 << 20;
+pub(super) const ADDRESSES: u32 = 1 << 20;
 
 /// What rules need to decide.
 #[derive(Debug)]
@@ -47,8 +49,8 @@ fn locked(docket: &Shared) -> std::sync::MutexGuard<'_, Docket> {
 
 /// A gateway that is told real addresses.
 #[derive(Debug)]
-struct Governed {
-    gateway: Gateway,
+pub(super) struct Governed {
+    pub(super) gateway: Gateway,
     docket: Shared,
 }
 
@@ -131,6 +133,7 @@ enum Ask {
 struct Clerk {
     asks: Receiver<Ask>,
     docket: Shared,
+    keeping: Keeping,
     closed: VecDeque<FlowFigures>,
     forgotten: u64,
     /// Its other end is at its end when this thread is.
@@ -154,6 +157,7 @@ impl Attendant<Governed> for Clerk {
                 Ask::Flows(from, most, reply) => drop(reply.try_send(self.page(core, from, most))),
                 Ask::Closed(reply) => drop(reply.try_send(self.closed.drain(..).collect())),
                 Ask::Tell(config, reply) => {
+                    self.keeping.fit(&config.limits);
                     let told = core.call(|node, cx| node.gateway.reconfigure(cx, *config));
                     if told.is_ok() {
                         let _ = reply.try_send(());
@@ -161,11 +165,12 @@ impl Attendant<Governed> for Clerk {
                 }
             }
         }
+        self.keeping.turn(core);
         true
     }
 
     fn next(&self) -> Option<Instant> {
-        None
+        self.keeping.next()
     }
 }
 
@@ -190,6 +195,13 @@ impl Clerk {
         drops.extend([("lan_receive", lan.receive), ("lan_send", lan.send)]);
         drops.extend([("satellite_receive", satellite.receive), ("satellite_send", satellite.send)]);
         drops.push(("refused", path.refused));
+        let mut done: Vec<_> = Other::ALL.iter().zip(path.other).map(|(why, n)| (why.name(), n)).collect();
+        done.extend([
+            ("store_full", path.store_full),
+            ("addresses_full", path.addresses_full),
+            ("options_short", path.options_short),
+            ("late_turns", path.late_turns),
+        ]);
         Figures {
             accelerated: u64::from(report.accelerated),
             passing,
@@ -205,6 +217,7 @@ impl Clerk {
             copied: counters.copies,
             not_forwarded: named(&counters.not_forwarded()),
             port_drops: named(&drops),
+            data_path: named(&done),
         }
     }
 
@@ -247,6 +260,7 @@ pub struct Live {
     asks: Sender<Ask>,
     ended: PipeReader,
     docket: Shared,
+    news: News,
 }
 
 impl Live {
@@ -260,13 +274,17 @@ impl Live {
             Arc::new(Mutex::new(Docket { policy: Arc::clone(&orders.policy), opening: None }));
         let ((asks, asked), (ended, end)) = (channel(), io::pipe().map_err(text)?);
         let (rules, held, config) = (Arc::clone(&docket), Arc::clone(&docket), config(orders));
+        let limits = config.limits;
         let node = move |_: &mut bentpipe_base::World| Governed {
             gateway: Gateway::new(config).with_rules(Box::new(move |syn| decide(&rules, syn))),
             docket: held,
         };
+        let news = News::default();
+        let (keeping, begin) = resume::begin(orders.keep.as_ref(), &limits, &news);
         let clerk = Clerk {
             asks: asked,
             docket: Arc::clone(&docket),
+            keeping,
             closed: VecDeque::new(),
             forgotten: 0,
             _end: end,
@@ -279,7 +297,7 @@ impl Live {
             ports,
             unit,
             node: Box::new(node),
-            begin: None,
+            begin,
             attendants: vec![Box::new(clerk)],
             clock: Clock::start(),
             seed: seed().map_err(text)?,
@@ -287,7 +305,7 @@ impl Live {
             addresses: ADDRESSES,
             realtime: true,
         });
-        Ok(Box::new(Self { running: Some(running.map_err(text)?), asks, ended, docket }))
+        Ok(Box::new(Self { running: Some(running.map_err(text)?), asks, ended, docket, news }))
     }
 
     /// Opens the ports of an inline gateway.
@@ -335,6 +353,10 @@ impl Engine for Live {
 
     fn take_closed(&mut self) -> Vec<FlowFigures> {
         self.ask(Ask::Closed).unwrap_or_default()
+    }
+
+    fn take_events(&mut self) -> Vec<Event> {
+        resume::take(&self.news)
     }
 
     fn tell(&mut self, orders: &Orders) -> Result<(), String> {

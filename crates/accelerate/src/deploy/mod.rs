@@ -6,9 +6,13 @@
 mod check;
 mod engine;
 mod error;
+mod kept;
+#[cfg(test)]
+mod kept_tests;
 mod live;
 mod plan;
 mod privileges;
+mod resume;
 mod run;
 #[cfg(test)]
 mod run_tests;
@@ -20,6 +24,7 @@ mod undo;
 pub use check::{Check, Finding, Standing, check};
 pub use engine::{Bare, Engine, Inline, Orders, Start};
 pub use error::Error;
+pub use kept::Place;
 pub use live::Live;
 pub use plan::{Plan, Step};
 pub use run::{Event, Level, Running, run};

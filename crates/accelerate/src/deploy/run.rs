@@ -90,7 +90,7 @@ pub fn run(mut running: Running<'_>, file: GatewayFile) -> Result<(), Error> {
     };
     let session = prepared.session.clone();
     let mut ended = serve(&mut running, file, prepared);
-    finish(&mut running, &session, lock);
+    finish(&mut running, &session, lock, ended.is_ok());
     if let Ok(text) = &mut ended {
         running.say(Level::Info, "ended", core::mem::take(text));
     }
@@ -143,7 +143,8 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     let ports: [Box<dyn PacketPort>; 2] =
         opened.try_into().map_err(|_| Error::Engine("it needs two ports".to_owned()))?;
     privileges::give_up().map_err(|e| Error::system("capabilities cannot be given up", e))?;
-    let orders = Orders::new(file);
+    let keep = Some(running.sessions.place(&session.name, session.network));
+    let orders = Orders { keep, ..Orders::new(file) };
     let engine = (running.start)(ports, &orders).map_err(Error::Engine)?;
     running.say(Level::Info, "started", format!("gateway {} of {}", session.name, running.path));
     let mut gateway = Gateway::new(orders, engine);
@@ -157,11 +158,16 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     stopped.and(why)
 }
 
-fn finish(running: &mut Running<'_>, session: &Session, lock: Locked) {
+/// Takes back all the rest. Connections that a data path has left behind by its own end are for the next run.
+fn finish(running: &mut Running<'_>, session: &Session, lock: Locked, as_planned: bool) {
     for line in session.debts().pay() {
         running.say(Level::Info, "undone", line);
     }
-    running.sessions.remove(session, lock);
+    if as_planned {
+        running.sessions.remove(session, lock);
+    } else {
+        running.sessions.remove_all_but_records(session, lock);
+    }
 }
 
 /// Where others ask.
@@ -328,6 +334,9 @@ impl Gateway {
 
     /// Once in a while: records, the comparison, and what follows from it.
     pub(super) fn look(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+        for event in self.engine.take_events() {
+            (running.log)(&event);
+        }
         let closed = self.engine.take_closed();
         for flow in &closed {
             self.groups.add(flow);

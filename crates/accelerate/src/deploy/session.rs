@@ -2,6 +2,7 @@
 //! the kernel releases when the process ends, however it ends.
 
 use super::error::Error;
+use super::kept::Place;
 use super::setup::Debts;
 use bentpipe_os::netlink::MarkRule;
 use bentpipe_os::process;
@@ -108,6 +109,11 @@ impl Sessions {
         self.folder.join(format!("{name}.sock"))
     }
 
+    /// Where a gateway keeps what outlives it.
+    pub(super) fn place(&self, name: &str, network: u64) -> Place {
+        Place { path: self.file(name, "flows"), boot: boot(), network }
+    }
+
     fn file(&self, name: &str, kind: &str) -> PathBuf {
         self.folder.join(format!("{name}.{kind}"))
     }
@@ -174,12 +180,43 @@ impl Sessions {
 
     /// Removes all files of a gateway; the folder too when it is empty then.
     pub(super) fn remove(&self, session: &Session, lock: Locked) {
+        self.remove_records(&session.name);
+        self.remove_all_but_records(session, lock);
+    }
+
+    /// The same, but a gateway that is started soon can go on with the connections.
+    pub(super) fn remove_all_but_records(&self, session: &Session, lock: Locked) {
         for kind in ["gateway", "draft", "lock"] {
             // what is not there need not be removed
             let _ = fs::remove_file(self.file(&session.name, kind));
         }
         let _ = fs::remove_file(&session.socket);
         drop(lock);
+        let _ = fs::remove_dir(&self.folder);
+    }
+
+    /// Removes the records of a gateway; true when there were some.
+    pub(super) fn remove_records(&self, name: &str) -> bool {
+        let _ = fs::remove_file(self.file(name, "flows-draft"));
+        fs::remove_file(self.file(name, "flows")).is_ok()
+    }
+
+    /// Names of gateways of which nothing is left but records.
+    pub(super) fn orphans(&self) -> Vec<String> {
+        let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let name = |path: PathBuf| match path.extension()?.to_str()? {
+            "flows" | "flows-draft" => Some(path.file_stem()?.to_str()?.to_owned()),
+            _ => None,
+        };
+        let mut names: Vec<String> = files.flatten().filter_map(|file| name(file.path())).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.retain(|name| !self.file(name, "gateway").exists() && !self.is_running(name));
+        names
+    }
+
+    /// Removes the folder when it is empty.
+    pub(super) fn tidy(&self) {
         let _ = fs::remove_dir(&self.folder);
     }
 
@@ -229,6 +266,10 @@ mod tests {
         assert_eq!(sessions.all()[0].debts(), debts);
         assert!(matches!(sessions.choose(Some("b")), Err(Error::Unknown(_))));
         assert!(!session.is_of_an_earlier_start());
+        fs::write(sessions.place("a", 7).path, "").unwrap();
+        fs::write(sessions.place("gone", 7).path, "").unwrap();
+        assert_eq!(sessions.orphans(), ["gone"]);
+        assert!(sessions.remove_records("gone") && !sessions.remove_records("gone"));
         sessions.remove(&session, lock);
         assert!(!folder.exists() && !sessions.is_running("a"));
     }

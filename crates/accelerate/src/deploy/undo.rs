@@ -18,8 +18,15 @@ const STEP_MS: u32 = 20;
 pub fn undo(sessions: &Sessions, named: Option<&str>) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     let all: Vec<_> = sessions.all().into_iter().filter(|s| named.is_none_or(|n| n == s.name)).collect();
-    if let Some(name) = named.filter(|_| all.is_empty()) {
+    let orphans: Vec<_> = sessions.orphans().into_iter().filter(|o| named.is_none_or(|n| n == o)).collect();
+    if let Some(name) = named.filter(|_| all.is_empty() && orphans.is_empty()) {
         return Err(Error::Unknown(name.to_owned()));
+    }
+    for name in orphans {
+        if sessions.remove_records(&name) {
+            done.push(format!("gateway {name}: records of its connections removed"));
+        }
+        sessions.tidy();
     }
     let here = namespace::network().and_then(namespace::inode);
     for session in all {

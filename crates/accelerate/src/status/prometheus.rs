@@ -49,6 +49,9 @@ pub fn metrics(status: &Status) -> String {
     page.many("not_forwarded_packets_total", "counter", help, "cause", causes);
     let places = figures.port_drops.iter().map(|(k, n)| (k.as_str(), *n));
     page.many("port_dropped_packets_total", "counter", "Packets that the ports lost.", "place", places);
+    let events = figures.data_path.iter().map(|(k, n)| (k.as_str(), *n));
+    let help = "Units that passed unread, by reason; shortages; turns that came late.";
+    page.many("data_path_events_total", "counter", help, "event", events);
     page.one("records_lost_total", "counter", "Flow records not written.", status.records_lost as f64);
     if let Some(sample) = &status.sample {
         let help = "Speed of accelerated connections over that of those left alone.";

@@ -86,6 +86,7 @@ pub(super) fn text(status: &Status) -> String {
     let _ = writeln!(out, "held         {} B, at most {} B", figures.held_bytes, figures.held_peak_bytes);
     let _ = writeln!(out, "kept back    {}", listed(&figures.not_forwarded));
     let _ = writeln!(out, "dropped      {}", listed(&figures.port_drops));
+    let _ = writeln!(out, "data path    {}", listed(&figures.data_path));
     if status.records_lost > 0 {
         let _ = writeln!(out, "records      {} could not be written", status.records_lost);
     }

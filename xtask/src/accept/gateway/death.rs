@@ -1,8 +1,142 @@
 //! The gateway is killed, started again, stopped as planned (5).
 
 use crate::accept::List;
-use crate::accept::place::Place;
+use crate::accept::place::{Place, judge};
+use crate::item::Item;
+use lab::Outcome;
+use lab::death::{Fate, Outcomes, Trial, run};
+use lab::routed::Routed;
+use lab::scenario::OneLink;
+use std::fmt::Write as _;
+use std::thread;
+
+/// Of the long transfers: table 2 of TCP-SuperCharger.
+const RATE: &str = "24 Mbit/s";
+/// Goodput at this rate.
+const FULL_BPS: f64 = 23.25e6;
+const LONG: u64 = 60_000_000;
+/// When something happens: the link is full since some seconds.
+const AT: f64 = 15.0;
+const RTT: f64 = 1.0;
+/// Short transfers, their size, the rate they share, and when something happens.
+const SHORT: (u32, u64, &str, f64) = (500, 1_000_000, "100 Mbit/s", 12.0);
+/// No interval of 200 ms with less than this share of the median before it: a dip.
+const DIP: f64 = 0.5;
 
 pub(super) fn check(place: &Place, list: &mut List) {
-    let _ = (place, list);
+    short(place, list);
+    for loss in [0.0, 1e-4] {
+        for fate in [Fate::Killed, Fate::Restarted] {
+            for (family, outcome) in both(place, loss, fate, LONG) {
+                list.line(5, &long(family, loss, fate, outcome));
+            }
+        }
+    }
+    for (family, outcome) in both(place, 0.0, Fate::Stopped, 75_000_000) {
+        list.line(5, &stopped(family, outcome));
+    }
+}
+
+/// The same over IPv4 and IPv6, each on a hop of its own, at the same time.
+fn both(place: &Place, loss: f64, fate: Fate, bytes: u64) -> Vec<(&'static str, Outcome<Outcomes>)> {
+    let one = |v6: bool| {
+        let link =
+            OneLink { rate: RATE, delay: "500 ms", buffer: "3 MB", loss, ber: 0.0, seed: 5 + u64::from(v6) };
+        let routed = Routed::new(&place.bentpipe, &link)?;
+        run(&routed, &Trial { rate: RATE, transfers: 1, bytes, v6, fate, at: AT })
+    };
+    thread::scope(|scope| {
+        let threads =
+            [("IPv4", false), ("IPv6", true)].map(|(name, v6)| (name, scope.spawn(move || one(v6))));
+        let join = |(name, t): (_, thread::ScopedJoinHandle<'_, _>)| {
+            (name, t.join().unwrap_or_else(|_| Err("a measuring thread panicked".to_owned())))
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+fn long(family: &str, loss: f64, fate: Fate, outcome: Outcome<Outcomes>) -> Item {
+    let loss = if loss > 0.0 { format!("loss {loss:e}") } else { "no loss".to_owned() };
+    let done = if fate == Fate::Restarted { "killed, run again, accelerated again" } else { "killed" };
+    let what = format!("60 MB at 24 Mbit/s, 1000 ms, {family}, {loss}: {done}; intact");
+    judge(&what, outcome, |o| {
+        let Some(course) = o.courses.first() else { return ("no transfer".to_owned(), false) };
+        let mut figure = format!(
+            "{} bytes{}, {:.1} s, {:.2} Mbit/s before",
+            course.bytes,
+            if course.intact { "" } else { " NOT INTACT" },
+            course.seconds,
+            course.goodput(AT - 2.0, AT) / 1e6
+        );
+        let mut met = course.intact && o.ended_before == 0;
+        if let Some(back) = o.back {
+            let full = course.reaches(0.9 * FULL_BPS, back);
+            let after = full.map_or("never 90 % of full again".to_owned(), |s| {
+                format!("90 % of full {s:.1} s after the new start")
+            });
+            let _ = write!(figure, ", {} taken up and accelerated, {after}", o.again);
+            met &= o.again == 1 && full.is_some();
+        } else {
+            let _ = write!(figure, ", {:.2} after", course.goodput(AT, course.seconds) / 1e6);
+        }
+        (figure, met)
+    })
+}
+
+fn stopped(family: &str, outcome: Outcome<Outcomes>) -> Item {
+    let what = format!(
+        "24 Mbit/s, 1000 ms, {family}: planned stop, no 200 ms of the next 5 RTT below half the median before; intact"
+    );
+    judge(&what, outcome, |o| {
+        let Some(course) = o.courses.first() else { return ("no transfer".to_owned(), false) };
+        let poorest = course.poorest(AT, AT + 5.0 * RTT, 2.0);
+        let figure = format!(
+            "poorest {:.2} of it, {:.2} Mbit/s before, {:.2} in the 5 s after, {:.1} s in all{}",
+            poorest,
+            course.goodput(AT - 2.0, AT) / 1e6,
+            course.goodput(AT, AT + 5.0) / 1e6,
+            course.seconds,
+            if course.intact { "" } else { ", NOT INTACT" }
+        );
+        (figure, course.intact && o.ended_before == 0 && poorest >= DIP)
+    })
+}
+
+/// Many short ones; the same without a gateway says how long they may take.
+fn short(place: &Place, list: &mut List) {
+    let (transfers, bytes, rate, at) = SHORT;
+    let one = |v6: bool, fate: Fate| {
+        let link = OneLink { rate, delay: "275 ms", buffer: "7 MB", loss: 0.0, ber: 0.0, seed: 5 };
+        run(&Routed::new(&place.bentpipe, &link)?, &Trial { rate, transfers, bytes, v6, fate, at })
+    };
+    let times = |o: &Outcomes| {
+        let all: Vec<f64> = o.courses.iter().map(|c| c.seconds).collect();
+        (lab::stats::median(&all), all.iter().copied().fold(0.0, f64::max))
+    };
+    for (family, v6) in [("IPv4", false), ("IPv6", true)] {
+        let without = one(v6, Fate::Absent);
+        let usual = without.as_ref().map(&times).map_err(Clone::clone);
+        for fate in [Fate::Killed, Fate::Restarted] {
+            let done = if fate == Fate::Restarted { "killed and run again" } else { "killed" };
+            let what = format!(
+                "500 transfers of 1 MB, 100 Mbit/s, 550 ms, {family}: {done}; intact, none over 10 times the median without"
+            );
+            let outcome = usual.clone().and_then(|usual| Ok((usual, one(v6, fate)?)));
+            list.line(
+                5,
+                &judge(&what, outcome, |((median, slowest), o)| {
+                    let intact = o.courses.iter().filter(|c| c.intact).count();
+                    let (now, worst) = times(&o);
+                    let again = if fate == Fate::Restarted { format!(", {} accelerated again", o.again) } else { String::new() };
+                    let figure = format!(
+                        "{intact} intact, median {now:.1} s, slowest {worst:.1}; without {median:.1} and {slowest:.1}; {} had ended before{again}",
+                        o.ended_before
+                    );
+                    let in_the_middle = o.ended_before < transfers * 9 / 10;
+                    let met = intact == transfers as usize && worst <= 10.0 * median && in_the_middle;
+                    (figure, met && (fate != Fate::Restarted || o.again > 0))
+                }),
+            );
+        }
+    }
 }

@@ -1,0 +1,349 @@
+//! What of connections outlives the gateway: their records, and the addresses that the numbers in them mean, in a file in the run folder that is mapped into memory.
+//!
+//! ```text
+//! 0      "bentflow"   8 version   12 addresses   16 flows   24 start of the machine   40 network namespace   48 FNV-1a over 0..48
+//! 56     when the gateway was last alive, nanoseconds of CLOCK_MONOTONIC   64 the same inverted
+//! 4096   addresses, 24 bytes each, at the place with their number
+//! then   connections, 64 bytes each, likewise
+//! ```
+//! No pointers, only numbers, and a record that was torn fails its check. A kill can come between any two writes; so a record whose place is about to mean another connection is cleared
+//! before any number gets another address, and a connection is written after its addresses.
+//!
+//! Records of another start of the machine, of another network namespace, or of a gateway that is gone for longer than [`TOO_LONG`] are not used: by then the same ports may belong to other
+//! connections, whose windows would be misread. A connection without its record passes: it goes on as it did while no gateway was there.
+
+use crate::path::{Addresses, RECORD as ADDRESS};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_gateway::{Gateway, RECORD as FLOW, Record};
+use bentpipe_os::Mapped;
+use core::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+const MAGIC: &[u8; 8] = b"bentflow";
+const VERSION: u32 = 1;
+/// Bytes before the heartbeat; the check is the last eight of them.
+const HEAD: usize = 56;
+/// Where addresses begin: a page of its own for what changes every second.
+const BODY: usize = 4096;
+/// Most places that a file may claim: more than any limit allows.
+const MOST: u32 = 1 << 26;
+/// A gateway that was dead for longer does not go on with its connections. A port is used again after a minute or more (TIME-WAIT, RFC 9293, section 3.6.1).
+const TOO_LONG: Duration = Duration::from_secs(300);
+/// Between two signs of life.
+const BEAT: Duration = Duration::from_secs(1);
+/// Addresses written in one turn of the data thread; each takes some tens of nanoseconds.
+const TURN: usize = 1024;
+
+/// Where records are, and whose they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub(super) path: PathBuf,
+    pub(super) boot: String,
+    pub(super) network: u64,
+}
+
+/// Why the records of an earlier gateway are not used.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// It is no file of records.
+    Foreign,
+    /// It was written by another version.
+    Version(u32),
+    /// Its head or its length contradict themselves.
+    Torn(&'static str),
+    /// Of another start of the machine.
+    Boot,
+    /// Of another network namespace.
+    Network,
+    /// The gateway is gone for too long.
+    Silent(Duration),
+    /// It cannot be read.
+    System(io::Error),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign => f.write_str("it is no file of records"),
+            Self::Version(v) => write!(f, "it is of version {v}, this program reads version {VERSION}"),
+            Self::Torn(what) => write!(f, "it is damaged: {what}"),
+            Self::Boot => f.write_str("the machine was started anew since"),
+            Self::Network => f.write_str("it was written in another network namespace"),
+            Self::Silent(gone) => write!(
+                f,
+                "the gateway was gone for {:.0} s, more than {:.0} s: its ports may belong to other connections by now",
+                gone.as_secs_f64(),
+                TOO_LONG.as_secs_f64()
+            ),
+            Self::System(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+/// Sizes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) addresses: u32,
+    pub(super) flows: u32,
+}
+
+impl Extent {
+    const fn flows_at(self) -> usize {
+        (BODY + self.addresses as usize * ADDRESS).next_multiple_of(BODY)
+    }
+
+    const fn len(self) -> usize {
+        self.flows_at() + self.flows as usize * FLOW
+    }
+}
+
+/// FNV-1a (draft-eastlake-fnv), 64 bits.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn head(extent: Extent, place: &Place) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..8].copy_from_slice(MAGIC);
+    for (at, number) in [(8, VERSION), (12, extent.addresses), (16, extent.flows)] {
+        head[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    head[24..32].copy_from_slice(&digest(place.boot.as_bytes()).to_le_bytes());
+    head[40..48].copy_from_slice(&place.network.to_le_bytes());
+    let sum = digest(&head[..48]);
+    head[48..].copy_from_slice(&sum.to_le_bytes());
+    head
+}
+
+fn beat(now: u64) -> [u8; 16] {
+    let mut out = [0; 16];
+    out[..8].copy_from_slice(&now.to_le_bytes());
+    out[8..].copy_from_slice(&(!now).to_le_bytes());
+    out
+}
+
+/// What an earlier gateway has left.
+#[derive(Debug)]
+pub(super) struct Kept {
+    addresses: Vec<u8>,
+    flows: Vec<u8>,
+    /// How long it is gone.
+    pub(super) gone: Duration,
+}
+
+/// Records whose addresses are known again.
+#[derive(Debug)]
+pub(super) struct Named {
+    flows: Vec<u8>,
+    damaged: u32,
+}
+
+impl Named {
+    /// Those of connections.
+    pub(super) fn flows(&self) -> &[u8] {
+        &self.flows
+    }
+
+    /// Records of addresses that could not be used, and connections without them.
+    pub(super) const fn damaged(&self) -> u32 {
+        self.damaged
+    }
+}
+
+impl Kept {
+    /// Reads the file at `place`; none when there is none. `now` is `CLOCK_MONOTONIC` in nanoseconds.
+    pub(super) fn read(place: &Place, now: u64) -> Result<Option<Self>, Refused> {
+        let nofollow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let flags = nofollow.bits().cast_signed();
+        let mut file = match File::options().read(true).custom_flags(flags).open(&place.path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(Refused::System)?,
+        };
+        let found = file.metadata().map_err(Refused::System)?;
+        if !found.is_file() || found.len() < BODY as u64 {
+            return Err(Refused::Foreign);
+        }
+        let mut first = [0; BODY];
+        file.read_exact(&mut first).map_err(Refused::System)?;
+        let (extent, gone) = judge(&first, place, now)?;
+        if found.len() != extent.len() as u64 {
+            return Err(Refused::Torn("its length"));
+        }
+        let mut part = |len: usize| {
+            let mut bytes = vec![0; len];
+            file.read_exact(&mut bytes).map(|()| bytes).map_err(Refused::System)
+        };
+        let mut addresses = part(extent.flows_at() - BODY)?;
+        addresses.truncate(extent.addresses as usize * ADDRESS);
+        Ok(Some(Self { addresses, flows: part(extent.flows as usize * FLOW)?, gone }))
+    }
+
+    /// Gives `addresses` their numbers again.
+    pub(super) fn name(mut self, addresses: &mut Addresses) -> Named {
+        let mut damaged = addresses.restore(&self.addresses);
+        for place in self.flows.chunks_exact_mut(FLOW) {
+            let Ok(Some(record)) = Record::from_bytes(place) else { continue };
+            // its number would go to the next best address
+            if record.addrs.iter().any(|addr| addresses.address(*addr).is_none()) {
+                place.fill(0);
+                damaged += 1;
+            }
+        }
+        Named { flows: self.flows, damaged }
+    }
+}
+
+/// Whether a file that begins like this can be used.
+fn judge(first: &[u8; BODY], place: &Place, now: u64) -> Result<(Extent, Duration), Refused> {
+    let word = |at: usize| u32::from_le_bytes([first[at], first[at + 1], first[at + 2], first[at + 3]]);
+    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    if &first[..8] != MAGIC {
+        return Err(Refused::Foreign);
+    }
+    if word(8) != VERSION {
+        return Err(Refused::Version(word(8)));
+    }
+    if long(48) != digest(&first[..48]) {
+        return Err(Refused::Torn("its head"));
+    }
+    let extent = Extent { addresses: word(12), flows: word(16) };
+    if extent.addresses > MOST || extent.flows > MOST {
+        return Err(Refused::Torn("its sizes"));
+    }
+    if long(24) != digest(place.boot.as_bytes()) {
+        return Err(Refused::Boot);
+    }
+    if long(40) != place.network {
+        return Err(Refused::Network);
+    }
+    // torn in the middle of a sign of life: it was alive then
+    let gone = if long(64) == !long(56) { now.saturating_sub(long(56)) } else { 0 };
+    if gone > TOO_LONG.0 {
+        return Err(Refused::Silent(Duration(gone)));
+    }
+    Ok((extent, Duration(gone)))
+}
+
+/// Keeps the file up to date.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    map: Mapped,
+    place: Place,
+    extent: Extent,
+    /// Where it is written until all of an earlier gateway's is in it.
+    draft: Option<PathBuf>,
+    /// Taken and not written: addresses come first.
+    changed: Vec<(u32, [u8; FLOW])>,
+    next_beat: Instant,
+}
+
+impl Keeper {
+    /// Makes a new file beside the one that is at `place`, and puts it there when it is complete.
+    pub(super) fn create(place: &Place, extent: Extent) -> io::Result<Self> {
+        let draft = place.path.with_extension("flows-draft");
+        let map = Mapped::create(&draft, extent.len())?;
+        let mut keeper = Self {
+            map,
+            place: place.clone(),
+            extent,
+            draft: None,
+            changed: Vec::new(),
+            next_beat: Instant::ZERO,
+        };
+        keeper.draft = Some(draft);
+        keeper.map.write(0, &head(extent, place))?;
+        Ok(keeper)
+    }
+
+    /// Writes what has changed; true when there is more to write.
+    pub(super) fn write(&mut self, gateway: &mut Gateway, addresses: &mut Addresses) -> io::Result<bool> {
+        while let Some((id, record)) = gateway.take_changed() {
+            if self.is_of_another(id, &record)? {
+                self.put_flow(id, &[0; FLOW])?;
+            }
+            self.changed.push((id, record));
+        }
+        for _ in 0..TURN {
+            let Some((number, record)) = addresses.take_changed() else {
+                for i in 0..self.changed.len() {
+                    let (id, record) = self.changed[i];
+                    self.put_flow(id, &record)?;
+                }
+                self.changed.clear();
+                return self.publish().map(|()| false);
+            };
+            if number < self.extent.addresses {
+                self.map.write(BODY + number as usize * ADDRESS, &record)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// True when the place `id` holds a connection with other names than `record` has.
+    fn is_of_another(&self, id: u32, record: &[u8; FLOW]) -> io::Result<bool> {
+        if id >= self.extent.flows {
+            return Ok(false);
+        }
+        let mut there = [0; FLOW];
+        self.map.read(self.flow_at(id), &mut there)?;
+        let names = |bytes: &[u8]| Record::from_bytes(bytes).ok().flatten().map(|r| (r.addrs, r.ports));
+        Ok(there != [0; FLOW] && names(&there) != names(record))
+    }
+
+    const fn flow_at(&self, id: u32) -> usize {
+        self.extent.flows_at() + id as usize * FLOW
+    }
+
+    fn put_flow(&mut self, id: u32, record: &[u8; FLOW]) -> io::Result<()> {
+        // the table is no larger than its limits, and so is the file
+        if id < self.extent.flows { self.map.write(self.flow_at(id), record) } else { Ok(()) }
+    }
+
+    /// Everything is in it: it takes its place.
+    fn publish(&mut self) -> io::Result<()> {
+        if let Some(draft) = &self.draft {
+            fs::rename(draft, &self.place.path)?;
+            self.draft = None;
+        }
+        Ok(())
+    }
+
+    /// Notes that the gateway lives. `monotonic` is asked for the kernel's clock when it is time.
+    pub(super) fn beat(&mut self, now: Instant, monotonic: impl FnOnce() -> u64) -> io::Result<()> {
+        if now < self.next_beat {
+            return Ok(());
+        }
+        self.next_beat = now + BEAT;
+        self.map.write(HEAD, &beat(monotonic()))
+    }
+
+    /// Makes room for as many connections.
+    pub(super) fn fit(&mut self, flows: u32) -> io::Result<()> {
+        if flows > self.extent.flows {
+            let extent = Extent { flows, ..self.extent };
+            self.map.grow(extent.len())?;
+            // a kill before the head is written leaves a file whose length is wrong, which is not used
+            self.map.write(0, &head(extent, &self.place))?;
+            self.extent = extent;
+        }
+        Ok(())
+    }
+
+    /// Removes the file: it is not complete.
+    pub(super) fn give_up(&mut self) {
+        let _ = fs::remove_file(self.draft.as_ref().unwrap_or(&self.place.path));
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(draft) = &self.draft {
+            let _ = fs::remove_file(draft);
+        }
+    }
+}

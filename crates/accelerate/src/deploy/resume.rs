@@ -1,0 +1,128 @@
+//! A data path that goes on with the connections of an earlier one, and leaves its own to a later one.
+
+use super::kept::{Extent, Keeper, Kept, Place};
+use super::live::{ADDRESSES, Governed};
+use super::run::{Event, Level};
+use crate::path::Core;
+use crate::path::thread::Errand;
+use bentpipe_base::Instant;
+use bentpipe_gateway::Limits;
+use bentpipe_os::clock::monotonic;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the data thread has to tell.
+pub(super) type News = Arc<Mutex<Vec<Event>>>;
+
+fn tell(news: &News, level: Level, text: String) {
+    let mut news = news.lock().unwrap_or_else(PoisonError::into_inner);
+    news.push(Event { level, name: "connections", text });
+}
+
+/// What was told since the last call.
+pub(super) fn take(news: &News) -> Vec<Event> {
+    core::mem::take(&mut *news.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Places that a table with these limits has at most.
+const fn places(limits: &Limits) -> u32 {
+    limits.flows.saturating_add(limits.opening).saturating_add(limits.passing)
+}
+
+/// Reads what an earlier gateway has left at `place` and makes a new file; gives who writes it, and what is to be done before the first packet.
+pub(super) fn begin(
+    place: Option<&Place>,
+    limits: &Limits,
+    news: &News,
+) -> (Keeping, Option<Errand<Governed>>) {
+    let mut keeping = Keeping { keeper: None, is_on: false, is_behind: false, news: Arc::clone(news) };
+    let Some(place) = place else { return (keeping, None) };
+    let kept = Kept::read(place, monotonic()).unwrap_or_else(|refused| {
+        tell(news, Level::Warning, format!("{} is not used: {refused}", place.path.display()));
+        None
+    });
+    keeping.is_on = true;
+    match Keeper::create(place, Extent { addresses: ADDRESSES, flows: places(limits) }) {
+        Ok(keeper) => keeping.keeper = Some(keeper),
+        Err(error) => keeping.lose(&error),
+    }
+    let news = Arc::clone(news);
+    let errand = move |core: &mut Core<Governed>| {
+        if let Some(kept) = kept {
+            resume(core, kept, &news);
+        }
+        core.addresses.keep_journal();
+        core.node.gateway.keep_journal();
+    };
+    (keeping, Some(Box::new(errand)))
+}
+
+fn resume(core: &mut Core<Governed>, kept: Kept, news: &News) {
+    let gone = kept.gone;
+    let ready = kept.name(&mut core.addresses);
+    // a port that is gone ends the thread in its first turn
+    let Ok(restored) = core.call(|node, cx| node.gateway.restore(cx, ready.flows())) else { return };
+    let count = |n: u32, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
+    let damaged = ready.damaged() + restored.damaged;
+    let text = format!(
+        "{} are taken up after {:.1} s{}{}",
+        restored.flows,
+        gone.as_secs_f64(),
+        count(restored.refused, "find no room"),
+        count(damaged, "records are damaged")
+    );
+    let level = if damaged + restored.refused == 0 { Level::Info } else { Level::Warning };
+    tell(news, level, text);
+}
+
+/// Writes what changes, on the data thread.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    keeper: Option<Keeper>,
+    /// Changes are noted, so they have to be taken even when there is no file any more.
+    is_on: bool,
+    is_behind: bool,
+    news: News,
+}
+
+impl Keeping {
+    /// Between two turns of the data thread.
+    pub(super) fn turn(&mut self, core: &mut Core<Governed>) {
+        if !self.is_on {
+            return;
+        }
+        let now = core.clock.now();
+        let Some(keeper) = &mut self.keeper else {
+            while core.node.gateway.take_changed().is_some() {}
+            while core.addresses.take_changed().is_some() {}
+            return;
+        };
+        let written = keeper.write(&mut core.node.gateway, &mut core.addresses);
+        match written.and_then(|more| keeper.beat(now, monotonic).map(|()| more)) {
+            Ok(more) => self.is_behind = more,
+            Err(error) => self.lose(&error),
+        }
+    }
+
+    /// When there is more to write: at once.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.is_behind.then_some(Instant::ZERO)
+    }
+
+    /// Makes room for what `limits` allow.
+    pub(super) fn fit(&mut self, limits: &Limits) {
+        if let Some(Err(error)) = self.keeper.as_mut().map(|keeper| keeper.fit(places(limits))) {
+            self.lose(&error);
+        }
+    }
+
+    /// There is no file any more.
+    fn lose(&mut self, error: &io::Error) {
+        if let Some(mut keeper) = self.keeper.take() {
+            keeper.give_up();
+        }
+        self.is_behind = false;
+        let text = format!("they are not kept for a restart: {error}");
+        tell(&self.news, Level::Warning, text);
+    }
+}
