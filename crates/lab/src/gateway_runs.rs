@@ -53,13 +53,13 @@ impl Job {
     ///
     /// # Errors
     /// When they cannot be started.
-    pub fn programs(rig: &Rig, file: &str, sets: &[&str], near: &str, far: &str) -> Outcome<Self> {
+    pub fn programs(rig: &Rig, file: &str, seed: u64, near: &str, far: &str) -> Outcome<Self> {
         let out = folder(rig);
         let name = out.file_name().unwrap_or_default().to_string_lossy();
         let folder = out.display().to_string();
-        let mut words = vec!["emulate", file, "--name", &*name, "--out", &folder, "--far", far];
-        words.extend(sets.iter().flat_map(|set| ["--set", set]));
-        words.extend(["--", "sh", "-c", near]);
+        let seed = seed.to_string();
+        let words = ["emulate", file, "--name", &*name, "--seed", &seed, "--out", &folder, "--far", far];
+        let words = [&words[..], &["--", "sh", "-c", near]].concat();
         Ok(Self { running: rig.start(&words)?, what: format!("emulate {file} -- {near}"), out: out.clone() })
     }
 
@@ -81,30 +81,6 @@ impl Job {
 fn folder(rig: &Rig) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     rig.path(&format!("gateway-run-{}", COUNT.fetch_add(1, Ordering::Relaxed)))
-}
-
-/// Does the work of all jobs, not more than `most` at a time, in order.
-///
-/// # Errors
-/// The first that cannot be started or fails.
-pub fn together<T>(
-    most: usize,
-    jobs: impl IntoIterator<Item = T>,
-    start: impl Fn(&T) -> Outcome<Job>,
-    seconds: impl Fn(&T) -> u64,
-) -> Outcome<Vec<(T, Ran)>> {
-    let (mut jobs, mut all) = (jobs.into_iter().peekable(), Vec::new());
-    while jobs.peek().is_some() {
-        let mut batch = Vec::new();
-        for job in jobs.by_ref().take(most.max(1)) {
-            batch.push((start(&job)?, job));
-        }
-        for (running, job) in batch {
-            let ran = running.wait(seconds(&job))?;
-            all.push((job, ran));
-        }
-    }
-    Ok(all)
 }
 
 /// A series of a flow or of a direction of a link.

@@ -3,17 +3,14 @@
 
 use crate::Outcome;
 use crate::gateway_hops::{Hop, toml};
+use crate::gateway_programs::{OLD_KERNEL, SENDER, Transferred};
 use crate::gateway_runs::{Job, Ran};
-use crate::rig::{Rig, json};
+use crate::rig::Rig;
 use crate::stats::Dice;
 use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Makes the kernel one of the old kind: no window scale, no timestamps, 65535 B.
-pub const OLD_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 0 >tcp_window_scaling && echo 0 >tcp_timestamps && echo 4096 131072 131072 >tcp_rmem";
-/// Room for a sender: the kernel's default of 4 MB counts its books too, and keeps no more than about 2.4 MB under way.
-pub const MODERN_SENDER: &str = "echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem";
 /// Length of a run with short stops, and where its rate counts from, s.
 const RESTING_S: (u64, f64) = (60, 25.0);
 /// Length of a short stop, s, and times between two of them, ms.
@@ -53,21 +50,11 @@ echo $n >'{}'; wait $p",
         waits.join(" "),
         count.display(),
     );
-    let near = format!("{MODERN_SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
+    let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
     run(rig, true, &near, &far, seconds + 10)?;
     let stops = number(&count)? as u64;
-    let intervals = json(&result)?;
-    let intervals = intervals["intervals"].as_array().into_iter().flatten().map(|i| &i["sum"]);
-    let (bytes, time) = intervals
-        .filter(|sum| sum["start"].as_f64().is_some_and(|start| start >= from))
-        .fold((0.0, 0.0), |(bytes, time), sum| {
-            let of = |key: &str| sum[key].as_f64().unwrap_or(0.0);
-            (bytes + of("bytes"), time + of("seconds"))
-        });
-    if time <= 0.0 {
-        return Err("iperf3 did not run long enough".to_owned());
-    }
-    Ok(Stopped { rate_bps: bytes * 8.0 / time, stops })
+    let rate_bps = Transferred::read(&result)?.rate_bps(from)?;
+    Ok(Stopped { rate_bps, stops })
 }
 
 /// How a sender's end came.
@@ -116,7 +103,7 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sle
         killed.display()
     );
     let near = format!(
-        "{MODERN_SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | wc -l >'{}'",
+        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | wc -l >'{}'",
         code.display(),
         ended.display(),
         left.display()
@@ -132,7 +119,7 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sle
 
 fn run(rig: &Rig, gateway: bool, near: &str, far: &str, seconds: u64) -> Outcome<Ran> {
     let file = rig.file("stops.toml", &toml(&[Hop { gateway, ..Hop::OLD }], 0.0, (0, seconds)))?;
-    let ran = Job::programs(rig, &file, &[], near, far)?.wait(seconds)?;
+    let ran = Job::programs(rig, &file, 1, near, far)?.wait(seconds)?;
     if gateway && ran.gateway(Hop::OLD.name, "flows/accelerated")? < 1.0 {
         return Err("no flow was accelerated".to_owned());
     }

@@ -19,6 +19,7 @@ pub mod datagrams;
 pub mod delay;
 pub mod features;
 pub mod gateway_hops;
+pub mod gateway_programs;
 pub mod gateway_runs;
 pub mod gateway_stops;
 pub mod kernel;

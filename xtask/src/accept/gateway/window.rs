@@ -3,8 +3,8 @@
 use crate::accept::List;
 use crate::accept::place::{Place, judge};
 use crate::item::{Item, Verdict};
+use lab::gateway_programs::{OLD_KERNEL, SENDER};
 use lab::gateway_runs::{How, Job, Of, Ran};
-use lab::gateway_stops::{MODERN_SENDER, OLD_KERNEL};
 use lab::{Outcome, Rig, Who};
 
 /// The paper's test bed, and its length in seconds.
@@ -17,6 +17,8 @@ const LINK_BPS: f64 = 24e6;
 const TRIP_S: f64 = 1.0;
 /// A packet as the hop counts it, and its payload: 14 B of framing, 40 B of headers.
 const PACKET: (f64, f64) = (1514.0, 1460.0);
+/// Series count packets without the framing of the hop.
+const FRAMED: f64 = 1514.0 / 1500.0;
 /// Full rate, by the 12th second.
 const FULL_BPS: f64 = 23.5e6;
 const FULL_BY_S: u32 = 12;
@@ -126,10 +128,10 @@ fn beside_model(bps: f64, window: f64) -> (String, bool) {
     (format!("{}, model {}: {:+.2} %", mbit(bps), mbit(model), apart * 100.0), apart.abs() <= 0.03)
 }
 
-/// What the hop of a case carried while the paper looked.
+/// What the hop of a case carried while the paper looked, which is what the scenario measures.
 fn carried(ran: &Outcome<Ran>, case: &str) -> Outcome<f64> {
     let ran = ran.as_ref().map_err(Clone::clone)?;
-    ran.mean(Of::Link(&format!("hop-{case}")), "throughput_bps", MEAN_S.0, MEAN_S.1)
+    ran.link(&format!("hop-{case}"), "carried_bps")
 }
 
 /// The first second from which on every second is full, and the least of these.
@@ -137,7 +139,7 @@ fn full_from(ran: &Ran, hop: &str) -> Outcome<(u32, f64)> {
     let (mut first, mut least) = (0, f64::INFINITY);
     for second in (1..=MEAN_S.1 as u32).rev() {
         let end = f64::from(second);
-        let bps = ran.mean(Of::Link(hop), "throughput_bps", end - 1.0, end)?;
+        let bps = ran.mean(Of::Link(hop), "throughput_bps", end - 1.0, end)? * FRAMED;
         if bps < FULL_BPS {
             break;
         }
@@ -148,15 +150,15 @@ fn full_from(ran: &Ran, hop: &str) -> Outcome<(u32, f64)> {
 
 /// The same hop over IPv6: iperf3 in the hosts' namespaces, the receiver made an old one by its kernel's settings. It opens the connection.
 fn over_ipv6(rig: &Rig) -> Outcome<f64> {
-    let near = format!("{MODERN_SENDER}; exec iperf3 -s -1 >/dev/null");
+    let near = format!("{SENDER}; exec iperf3 -s -1 >/dev/null");
     let far = format!("{OLD_KERNEL}; sleep 1; exec iperf3 -6 -c near -R -C cubic -t {SECONDS} >/dev/null");
-    let ran = Job::programs(rig, FILE, &[], &near, &far)?.wait(SECONDS + 10)?;
+    let ran = Job::programs(rig, FILE, 1, &near, &far)?.wait(SECONDS + 10)?;
     if ran.gateway("gateway", "flows/accelerated")? < 1.0 {
         return Err("no flow was accelerated".to_owned());
     }
     // it begins a second later, and iperf3 opens a connection for control first
     let later = 4.0;
-    ran.mean(Of::Link("hop-gateway"), "throughput_bps", MEAN_S.0 + later, MEAN_S.1 + later)
+    Ok(ran.mean(Of::Link("hop-gateway"), "throughput_bps", MEAN_S.0 + later, MEAN_S.1 + later)? * FRAMED)
 }
 
 fn share(bps: f64) -> String {
