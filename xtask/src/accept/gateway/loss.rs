@@ -1,8 +1,227 @@
 //! Losses within the hop (2).
 
 use crate::accept::List;
-use crate::accept::place::Place;
+use crate::accept::place::{Place, judge};
+use lab::gateway_hops::{BDP, Hop, RATE_BPS, Receiver, toml};
+use lab::gateway_programs::{Transfer, Transferred};
+use lab::gateway_runs::{How, Job, Of, Ran};
+use lab::{Outcome, Rig, Who};
+
+/// Goodput counts from here to the end, s.
+const MEASURE_S: (u64, u64) = (40, 100);
+/// Full rate as the issue has it: 99.5 % of the hop, 1460 of 1500 B.
+const FULL_BPS: f64 = 23.25e6;
+/// Loss probabilities, and what an old receiver is to get.
+const LOSSES: [(f64, f64); 3] = [(1e-4, 20.0e6), (1e-3, 10.5e6), (1e-2, 8.5e6)];
+/// Rare ones, simulated only: a run of a hundred seconds has a few of them at most.
+const RARE: [f64; 2] = [1e-6, 1e-5];
+/// Runs with seeds of their own; of rare losses more.
+const SEEDS: u64 = 3;
+const SEEDS_RARE: u64 = 5;
+/// Cells that are run at the same time.
+const AT_ONCE: usize = 3;
+/// The handshake is over by then: its first timeout is as long as the round trip, and none of a loss.
+const OPEN_S: f64 = 2.5;
+/// Share of the losses of which a sender may hear.
+const HEARD: f64 = 0.01;
+
+/// Beside each other: hops with gateways, and one without.
+const HOPS: [Hop<'static>; 3] = [
+    Hop::OLD,
+    Hop { name: "cubic", receiver: Receiver::Modern, ..Hop::OLD },
+    Hop { name: "bare", gateway: false, ..Hop::OLD },
+];
+/// Scenarios have no BBR: programs do.
+const BBR: Hop<'static> = Hop { name: "bbr", tcp: "bbr", receiver: Receiver::Modern, ..Hop::OLD };
+
+/// Those with a gateway.
+const GATEWAYS: [&str; 3] = ["old", "cubic", "bbr"];
+
+/// Runs with one loss probability and seed.
+struct Cell {
+    loss: f64,
+    seed: u64,
+    ran: Ran,
+    bbr: Option<(Ran, Transferred)>,
+}
+
+type Cells = Outcome<Vec<Cell>>;
 
 pub(super) fn check(place: &Place, list: &mut List) {
-    let _ = (place, list);
+    let rig = place.rig(Who::Ourselves);
+    let rig = rig.as_ref().map_err(Clone::clone);
+    let all: Vec<_> = LOSSES.iter().flat_map(|(loss, _)| (1..=SEEDS).map(|seed| (*loss, seed))).collect();
+    let live = rig.clone().and_then(|rig| runs(rig, How::Live, &all));
+    for (loss, least) in LOSSES {
+        let got = |hop: &str| goodputs(&live, loss, hop);
+        let asked = |what: &str, least: f64| format!("{what}, loss {loss:e}: >= {:.2} Mbit/s", least / 1e6);
+        list.line(
+            2,
+            &judge(&asked("old receiver, cubic", least), got("old"), |all| {
+                (rates(&all), mean(&all) >= least)
+            }),
+        );
+        list.line(
+            2,
+            &judge(
+                &format!("old receiver without a gateway, loss {loss:e} (reported)"),
+                got("bare"),
+                |all| (rates(&all), true),
+            ),
+        );
+        let least = 0.95 * (1.0 - loss) * FULL_BPS;
+        for hop in ["cubic", "bbr"] {
+            let what = asked(&format!("modern receiver, {hop}"), least);
+            list.line(2, &judge(&what, got(hop), |all| (rates(&all), mean(&all) >= least)));
+        }
+    }
+    for (loss, _) in LOSSES {
+        for hop in GATEWAYS {
+            let what = format!("{hop}, loss {loss:e}: sender untouched by >= 99 % of losses");
+            list.line(2, &judge(&what, heard(&live, loss, hop), Heard::verdict));
+        }
+    }
+    for (loss, _) in LOSSES {
+        let what = format!("held for one flow, loss {loss:e}: <= 3 BDP");
+        list.line(2, &judge(&what, held(&live, loss), |bdp| (format!("{bdp:.2} BDP"), bdp <= 3.0)));
+    }
+    let all: Vec<_> = RARE.iter().flat_map(|loss| (1..=SEEDS_RARE).map(|seed| (*loss, seed))).collect();
+    let rare = rig.and_then(|rig| runs(rig, How::Simulated, &all));
+    for loss in RARE {
+        let bound = FULL_BPS * bound(loss);
+        let what = format!("old receiver, loss {loss:e}, simulated: >= 0.97 of the bound");
+        list.line(
+            2,
+            &judge(&what, goodputs(&rare, loss, "old"), |all| {
+                let share = mean(&all) / bound;
+                (format!("{share:.3} of {:.2} Mbit/s", bound / 1e6), share >= 0.97)
+            }),
+        );
+    }
+}
+
+/// What one gateway can get for an old receiver at best, as a share: each packet sent k times, the best k.
+fn bound(loss: f64) -> f64 {
+    let n = RATE_BPS / 8.0 / 1500.0;
+    let all = |k: u32| (0..k).fold(1.0, |q, _| q * loss);
+    (1..=4).map(|k| 1.0 / f64::from(k) / (1.0 + all(k) * n)).fold(0.0, f64::max)
+}
+
+/// A few cells at a time.
+fn runs(rig: &Rig, how: How, all: &[(f64, u64)]) -> Cells {
+    let (from, seconds) = MEASURE_S;
+    let mut cells = Vec::new();
+    for batch in all.chunks(AT_ONCE) {
+        let mut started = Vec::new();
+        for &(loss, seed) in batch {
+            let hops = if how == How::Live { &HOPS[..] } else { &HOPS[..1] };
+            let file = rig.file(&format!("loss-{loss:e}-{seed}.toml"), &toml(hops, loss, (from, seconds)))?;
+            let job = Job::start(rig, how, &file, seed, &[])?;
+            let name = format!("bbr-{loss:e}-{seed}");
+            let bbr = || Transfer::start(rig, &BBR, loss, seed, seconds, &name);
+            started.push((loss, seed, job, (how == How::Live).then(bbr).transpose()?));
+        }
+        for (loss, seed, job, bbr) in started {
+            let ran = job.wait(seconds)?;
+            let ended = |bbr: Transfer| {
+                let result = bbr.result().to_owned();
+                Ok::<_, String>((bbr.job.wait(seconds)?, Transferred::read(&result)?))
+            };
+            cells.push(Cell { loss, seed, ran, bbr: bbr.map(ended).transpose()? });
+        }
+    }
+    Ok(cells)
+}
+
+impl Cell {
+    fn bbr(&self) -> Outcome<&(Ran, Transferred)> {
+        self.bbr
+            .as_ref()
+            .ok_or_else(|| format!("no transfer with bbr, loss {:e}, seed {}", self.loss, self.seed))
+    }
+
+    /// The run with a hop of this name.
+    fn with(&self, hop: &str) -> Outcome<&Ran> {
+        if hop == BBR.name { Ok(&self.bbr()?.0) } else { Ok(&self.ran) }
+    }
+
+    fn goodput(&self, hop: &str) -> Outcome<f64> {
+        if hop == BBR.name {
+            return self.bbr()?.1.rate_bps(MEASURE_S.0 as f64);
+        }
+        self.ran.flow(hop, "goodput_bps")
+    }
+}
+
+/// The cells with this loss.
+fn of(cells: &Cells, loss: f64) -> Outcome<impl Iterator<Item = &Cell>> {
+    let cells = cells.as_ref().map_err(Clone::clone)?;
+    Ok(cells.iter().filter(move |cell| cell.loss.total_cmp(&loss).is_eq()))
+}
+
+fn goodputs(cells: &Cells, loss: f64, hop: &str) -> Outcome<Vec<f64>> {
+    of(cells, loss)?.map(|cell| cell.goodput(hop)).collect()
+}
+
+fn mean(all: &[f64]) -> f64 {
+    all.iter().sum::<f64>() / all.len() as f64
+}
+
+/// The mean, and what it is made of.
+fn rates(all: &[f64]) -> String {
+    let each: Vec<_> = all.iter().map(|bps| format!("{:.2}", bps / 1e6)).collect();
+    format!("{:.2} Mbit/s ({})", mean(all) / 1e6, each.join(", "))
+}
+
+/// The most that a gateway held, in bandwidth-delay products.
+fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
+    let mut most = 0.0_f64;
+    for cell in of(cells, loss)? {
+        for hop in GATEWAYS {
+            most = most.max(cell.with(hop)?.gateway(hop, "held_peak_bytes")? / BDP);
+        }
+    }
+    Ok(most)
+}
+
+/// What a sender heard of losses that are ours.
+#[derive(Debug, Default)]
+struct Heard {
+    losses: f64,
+    retransmits: f64,
+    timeouts: f64,
+    /// How often its congestion window became smaller.
+    cuts: u64,
+    /// Sent again since the receiver had no room.
+    resent: f64,
+}
+
+impl Heard {
+    fn verdict(self) -> (String, bool) {
+        let Self { losses, retransmits, timeouts, cuts, resent } = self;
+        let touched = retransmits + timeouts + cuts as f64;
+        let figure = format!(
+            "{losses} losses, {:.1} pieces sent again besides for each: {retransmits} retransmissions, {timeouts} timeouts, {cuts} cuts",
+            resent / losses.max(1.0)
+        );
+        (figure, losses > 0.0 && touched <= HEARD * losses)
+    }
+}
+
+fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<Heard> {
+    let mut all = Heard::default();
+    for cell in of(cells, loss)? {
+        let ran = cell.with(hop)?;
+        all.losses += ran.gateway(hop, "losses")?;
+        all.resent += ran.gateway(hop, "resent")?;
+        // bbr's window follows its model of the path: only its counter tells of losses
+        if hop == BBR.name {
+            all.retransmits += cell.bbr()?.1.retransmits()?;
+        } else {
+            all.retransmits += ran.count(Of::Flow(hop), "retransmits", OPEN_S)?;
+            all.timeouts += ran.count(Of::Flow(hop), "timeouts", OPEN_S)?;
+            all.cuts += ran.falls(Of::Flow(hop), "cwnd_bytes")?;
+        }
+    }
+    Ok(all)
 }

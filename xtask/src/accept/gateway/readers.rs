@@ -1,8 +1,142 @@
 //! Receivers whose application reads slowly, pauses, or stops (3).
 
 use crate::accept::List;
-use crate::accept::place::Place;
+use crate::accept::place::{Place, judge};
+use lab::gateway_hops::{BDP, Hop, TRIP_S, toml};
+use lab::gateway_runs::{How, Job, Of, Ran};
+use lab::gateway_stops::{self as stops, Stopped};
+use lab::{Outcome, Rig, Who};
+
+/// Length of the run with the scenario's own flows, s; readers have settled at half a minute, and are measured from here on.
+const SECONDS: u64 = 120;
+const SETTLED_S: f64 = 60.0;
+/// Steady readers: hop, key, Mbit/s.
+const STEADY: [(&str, &str, f64); 2] =
+    [("steady-1", "{ rate = \"1 Mbit/s\" }", 1.0), ("steady-8", "{ rate = \"8 Mbit/s\" }", 8.0)];
+/// The pause, s.
+const PAUSE: &str = "{ pause = { from = \"40 s\", to = \"50 s\" } }";
+const REOPENED_S: f64 = 50.0;
+/// Before and long after it the rate is full, so as much is under way at either end.
+const AROUND_S: (f64, f64) = (35.0, 100.0);
+/// What waits in the receiver's buffer is read at the end of the pause, within this time.
+const BUFFERED_S: f64 = 0.1;
+/// A pause is over by then, for the rate after it.
+const RECOVERED_S: f64 = 60.0;
+/// When one stops for good.
+const STOP: &str = "{ stop_at = \"30 s\" }";
+/// An old receiver's packet on the hop, and its payload.
+const PACKET: (f64, f64) = (1500.0, 1460.0);
+const FULL_BPS: f64 = 23.25e6;
 
 pub(super) fn check(place: &Place, list: &mut List) {
-    let _ = (place, list);
+    let rig = place.rig(Who::Ourselves);
+    let rig = rig.as_ref().map_err(Clone::clone);
+    let ran = rig.clone().and_then(scenario);
+    for (name, _, mbps) in STEADY {
+        let least = 0.95 * mbps * 1e6;
+        let rate = of(&ran, |ran| ran.mean(Of::Flow(name), "goodput_bps", SETTLED_S, SECONDS as f64));
+        list.line(
+            3,
+            &judge(&format!("reading at {mbps} Mbit/s: >= 95 % of it within 60 s"), rate, |bps| {
+                (format!("{:.3} Mbit/s", bps / 1e6), bps >= least)
+            }),
+        );
+        let end = SECONDS as f64;
+        let vain = of(&ran, |ran| Ok((vain(ran, name, (0.0, end))?, vain(ran, name, (SETTLED_S, end))?)));
+        list.line(
+            3,
+            &judge(&format!("reading at {mbps} Mbit/s: <= 1 % discarded"), vain, |(whole, settled)| {
+                (
+                    format!("{:.2} % settled, {:.2} % of the whole run", settled * 100.0, whole * 100.0),
+                    settled <= 0.01,
+                )
+            }),
+        );
+    }
+    pause(&ran, list);
+    let held = of(&ran, |ran| ran.gateway("stop", "held_peak_bytes"));
+    list.line(
+        3,
+        &judge("stopping for good: held <= 3 BDP", held, |bytes| {
+            (format!("{:.2} BDP", bytes / BDP), bytes <= 3.0 * BDP)
+        }),
+    );
+    let ends = rig.clone().and_then(|rig| Ok((stops::killed(rig, true)?, stops::killed(rig, false)?)));
+    list.line(
+        3,
+        &judge("stopped for good, then killed: ends as without a gateway", ends, |(with, without)| {
+            (format!("{with}; without: {without}"), with.is_as(&without))
+        }),
+    );
+    let rests = rig.and_then(|rig| Ok((stops::resting(rig, true)?, stops::resting(rig, false)?)));
+    list.line(3, &judge("process stopped for 10 ms at random: no loss of rate", rests, rested));
+}
+
+/// All readers at once, each on a hop of its own.
+fn scenario(rig: &Rig) -> Outcome<Ran> {
+    let steady = STEADY.map(|(name, reader, _)| Hop { name, reader, ..Hop::OLD });
+    let hops = [
+        &steady[..],
+        &[Hop { name: "pause", reader: PAUSE, ..Hop::OLD }, Hop { name: "stop", reader: STOP, ..Hop::OLD }],
+    ]
+    .concat();
+    let file = rig.file("readers.toml", &toml(&hops, 0.0, (SETTLED_S as u64, SECONDS)))?;
+    Job::start(rig, How::Live, &file, 1, &[])?.wait(SECONDS)
+}
+
+fn of<T>(ran: &Outcome<Ran>, figure: impl FnOnce(&Ran) -> Outcome<T>) -> Outcome<T> {
+    figure(ran.as_ref().map_err(Clone::clone)?)
+}
+
+/// Share of what the hop carried to a reader from one second to another that was not read: with nothing lost on the way it was discarded. The counters of a
+/// live gateway do not tell, as they count super-packets.
+fn vain(ran: &Ran, name: &str, (from, to): (f64, f64)) -> Outcome<f64> {
+    let carried = ran.mean(Of::Link(name), "throughput_bps", from, to)? * PACKET.1 / PACKET.0;
+    let read = ran.mean(Of::Flow(name), "goodput_bps", from, to)?;
+    Ok(1.0 - read / carried)
+}
+
+fn pause(ran: &Outcome<Ran>, list: &mut List) {
+    let discarded = of(ran, |ran| {
+        let (from, to) = AROUND_S;
+        let carried = ran.mean(Of::Link("pause"), "throughput_bps", from, to)? * (to - from) / 8.0;
+        Ok((vain(ran, "pause", AROUND_S)? * carried * PACKET.1 / PACKET.0, ran.gateway("pause", "resent")?))
+    });
+    list.line(
+        3,
+        &judge("a pause of 10 s: at most one BDP discarded", discarded, |(bytes, resent)| {
+            (format!("{:.2} BDP ({resent} packets sent again by the gateway)", bytes / BDP), bytes <= BDP)
+        }),
+    );
+    let next = of(ran, |ran| {
+        let points = ran.series(Of::Flow("pause"), "goodput_bps")?;
+        let next = points.iter().find(|p| p.from >= REOPENED_S + BUFFERED_S && p.value > 0.0);
+        next.map(|p| p.to - REOPENED_S).ok_or_else(|| "nothing came any more".to_owned())
+    });
+    list.line(
+        3,
+        &judge("next bytes within 1.5 RTT of the reopening", next, |s| {
+            (format!("{:.2} RTT", s / TRIP_S), s <= 1.5 * TRIP_S)
+        }),
+    );
+    let after = of(ran, |ran| ran.mean(Of::Flow("pause"), "goodput_bps", RECOVERED_S, SECONDS as f64));
+    list.line(
+        3,
+        &judge("after the pause: full rate again (>= 95 %)", after, |bps| {
+            (format!("{:.2} Mbit/s", bps / 1e6), bps >= 0.95 * FULL_BPS)
+        }),
+    );
+}
+
+/// The rate with rests beside the one without, within what it varies by itself.
+fn rested((with, without): (Stopped, Stopped)) -> (String, bool) {
+    let apart = with.rate_bps / without.rate_bps - 1.0;
+    let figure = format!(
+        "{:.2} Mbit/s with {} stops, {:.2} without: {:+.2} %",
+        with.rate_bps / 1e6,
+        with.stops,
+        without.rate_bps / 1e6,
+        apart * 100.0
+    );
+    (figure, with.stops > 0 && apart >= -0.01)
 }

@@ -1,8 +1,170 @@
 //! Table 2 (1): the gain, over time, beside the simulator.
 
 use crate::accept::List;
-use crate::accept::place::Place;
+use crate::accept::place::{Place, judge};
+use crate::item::{Item, Verdict};
+use lab::gateway_programs::{OLD_KERNEL, SENDER};
+use lab::gateway_runs::{How, Job, Of, Ran};
+use lab::{Outcome, Rig, Who};
+
+/// The paper's test bed, and its length in seconds.
+const FILE: &str = "scenarios/supercharger.toml";
+const SECONDS: u64 = 45;
+/// The paper's mean is from here to there.
+const MEAN_S: (f64, f64) = (25.0, 40.0);
+/// Of each hop, bit/s, and its round trip.
+const LINK_BPS: f64 = 24e6;
+const TRIP_S: f64 = 1.0;
+/// A packet as the hop counts it, and its payload: 14 B of framing, 40 B of headers.
+const PACKET: (f64, f64) = (1514.0, 1460.0);
+/// Series count packets without the framing of the hop.
+const FRAMED: f64 = 1514.0 / 1500.0;
+/// Full rate, by the 12th second.
+const FULL_BPS: f64 = 23.5e6;
+const FULL_BY_S: u32 = 12;
+/// The hop's queue may hold so much.
+const QUEUE: f64 = 65_536.0;
+/// Handshake and request are over by then: two round trips.
+const OPEN_S: f64 = 2.0 * TRIP_S;
+/// The cases by the names of their flows, and their windows without a gateway.
+const CASES: [(&str, Option<f64>); 5] = [
+    ("gateway", None),
+    ("64k", Some(65_535.0)),
+    ("1024k", Some(1024.0 * 1024.0)),
+    ("2048k", Some(2048.0 * 1024.0)),
+    ("4096k", Some(4096.0 * 1024.0)),
+];
 
 pub(super) fn check(place: &Place, list: &mut List) {
-    let _ = (place, list);
+    let rig = place.rig(Who::Ourselves);
+    let run = |how, sets: &[&str]| -> Outcome<Ran> {
+        Job::start(rig.as_ref().map_err(Clone::clone)?, how, FILE, 1, sets)?.wait(SECONDS)
+    };
+    let live = run(How::Live, &[]);
+    let simulated = run(How::Simulated, &[]);
+    with_gateway(&live, list);
+    for (case, window) in CASES {
+        if let Some(window) = window {
+            list.line(1, &judge(&without(case), carried(&live, case), |bps| beside_model(bps, window)));
+        }
+    }
+    for (case, _) in CASES {
+        let both = carried(&simulated, case).and_then(|s| Ok((s, carried(&live, case)?)));
+        let what = format!("{case}: simulated within 2 % of live");
+        list.line(
+            1,
+            &judge(&what, both, |(simulated, live)| {
+                let apart = simulated / live - 1.0;
+                (
+                    format!("{} and {}: {:+.2} %", mbit(simulated), mbit(live), apart * 100.0),
+                    apart.abs() <= 0.02,
+                )
+            }),
+        );
+    }
+    let strict = run(How::Live, &["mode=strict"]);
+    list.line(
+        1,
+        &judge("mode strict, 25-40 s (reported)", carried(&strict, "gateway"), |bps| (share(bps), true)),
+    );
+    let six = rig.as_ref().map_err(Clone::clone).and_then(over_ipv6);
+    list.line(
+        1,
+        &judge("IPv6, programs (iperf3), 25-40 s: >= 98.6 % of the link", six, |bps| {
+            (share(bps), bps >= 0.986 * LINK_BPS)
+        }),
+    );
+}
+
+fn with_gateway(live: &Outcome<Ran>, list: &mut List) {
+    let doubts = live.as_ref().map(Ran::doubts).unwrap_or_default();
+    list.line(
+        1,
+        &judge("64 KB with the gateway, 25-40 s: >= 98.6 % of the link", carried(live, "gateway"), |bps| {
+            (share(bps) + &doubts, bps >= 0.986 * LINK_BPS)
+        }),
+    );
+    let full = live.as_ref().map_err(Clone::clone).and_then(|ran| full_from(ran, "hop-gateway"));
+    list.line(
+        1,
+        &judge("full rate (>= 23.5 Mbit/s) from the 12th second on", full, |(second, least)| {
+            (format!("from the {second}th second on, {} at least", mbit(least)), second <= FULL_BY_S)
+        }),
+    );
+    let queue = live
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|ran| ran.peak(Of::Link("hop-gateway"), "queue_peak_packets", OPEN_S));
+    list.line(
+        1,
+        &judge("queue of the hop after the handshake: <= 64 KB", queue, |packets| {
+            let bytes = packets * PACKET.0;
+            (format!("{packets} packets, {:.1} KB", bytes / 1024.0), bytes <= QUEUE)
+        }),
+    );
+    let heard = live
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|ran| Ok((ran.flow("gateway", "retransmits")?, ran.gateway("gateway", "resent")?)));
+    let item = match heard {
+        Ok((retransmits, resent)) => Item::new(
+            "no loss: nothing sent again by sender or gateway (reported)",
+            format!("{retransmits} retransmissions, {resent} discarded by the receiver"),
+            Verdict::Pass,
+        ),
+        Err(why) => Item::new("nothing sent again", why, Verdict::Miss),
+    };
+    list.line(1, &item);
+}
+
+fn without(case: &str) -> String {
+    format!("{case} without a gateway, 25-40 s: within 3 % of the model")
+}
+
+/// Window over round trip with the headers, as far as the hop carries it.
+fn beside_model(bps: f64, window: f64) -> (String, bool) {
+    let model = LINK_BPS.min(window * 8.0 / TRIP_S * PACKET.0 / PACKET.1);
+    let apart = bps / model - 1.0;
+    (format!("{}, model {}: {:+.2} %", mbit(bps), mbit(model), apart * 100.0), apart.abs() <= 0.03)
+}
+
+/// What the hop of a case carried while the paper looked, which is what the scenario measures.
+fn carried(ran: &Outcome<Ran>, case: &str) -> Outcome<f64> {
+    let ran = ran.as_ref().map_err(Clone::clone)?;
+    ran.link(&format!("hop-{case}"), "carried_bps")
+}
+
+/// The first second from which on every second is full, and the least of these.
+fn full_from(ran: &Ran, hop: &str) -> Outcome<(u32, f64)> {
+    let (mut first, mut least) = (0, f64::INFINITY);
+    for second in (1..=MEAN_S.1 as u32).rev() {
+        let end = f64::from(second);
+        let bps = ran.mean(Of::Link(hop), "throughput_bps", end - 1.0, end)? * FRAMED;
+        if bps < FULL_BPS {
+            break;
+        }
+        (first, least) = (second, least.min(bps));
+    }
+    if first == 0 { Err(format!("the last second is not full: {hop}")) } else { Ok((first, least)) }
+}
+
+/// The same hop over IPv6: iperf3 in the hosts' namespaces, the receiver made an old one by its kernel's settings. It opens the connection.
+fn over_ipv6(rig: &Rig) -> Outcome<f64> {
+    let near = format!("{SENDER}; exec iperf3 -s -1 >/dev/null");
+    let far = format!("{OLD_KERNEL}; sleep 1; exec iperf3 -6 -c near -R -C cubic -t {SECONDS} >/dev/null");
+    let ran = Job::programs(rig, FILE, 1, &near, &far)?.wait(SECONDS + 10)?;
+    if ran.gateway("gateway", "flows/accelerated")? < 1.0 {
+        return Err("no flow was accelerated".to_owned());
+    }
+    // it begins a second later, and iperf3 opens a connection for control first
+    let later = 4.0;
+    Ok(ran.mean(Of::Link("hop-gateway"), "throughput_bps", MEAN_S.0 + later, MEAN_S.1 + later)? * FRAMED)
+}
+
+fn share(bps: f64) -> String {
+    format!("{:.2} % ({})", bps / LINK_BPS * 100.0, mbit(bps))
+}
+
+fn mbit(bps: f64) -> String {
+    format!("{:.3} Mbit/s", bps / 1e6)
 }

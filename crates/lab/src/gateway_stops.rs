@@ -1,0 +1,134 @@
+//! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, the receiver opens the connection and is an old one by its kernel's
+//! settings.
+
+use crate::Outcome;
+use crate::gateway_hops::{Hop, toml};
+use crate::gateway_programs::{OLD_KERNEL, SENDER, Transferred};
+use crate::gateway_runs::{Job, Ran};
+use crate::rig::Rig;
+use crate::stats::Dice;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// Length of a run with short stops, and where its rate counts from, s.
+const RESTING_S: (u64, f64) = (60, 25.0);
+/// Length of a short stop, s, and times between two of them, ms.
+const REST_S: &str = "0.01";
+const BETWEEN_MS: (u64, u64) = (200, 1600);
+/// When a process is stopped for good, and how long it is before it is killed, s.
+const STOP_S: (u64, u64) = (20, 40);
+
+/// A run with short stops.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopped {
+    /// Rate at which the receiving application got data once it was full, bit/s.
+    pub rate_bps: f64,
+    /// How often it was stopped.
+    pub stops: u64,
+}
+
+/// A receiver whose process is stopped at random for 10 ms, or never.
+///
+/// # Errors
+/// When a program fails.
+pub fn resting(rig: &Rig, stops: bool) -> Outcome<Stopped> {
+    let (seconds, from) = RESTING_S;
+    let [result, count] = ["resting.json", "resting.count"].map(|n| rig.path(n));
+    let mut dice = Dice::new(1);
+    let (least, more) = BETWEEN_MS;
+    let waits: Vec<String> = (0..if stops { seconds } else { 0 })
+        .map(|_| format!("{:.3}", (least + dice.below(more)) as f64 / 1e3))
+        .collect();
+    let far = format!(
+        "{OLD_KERNEL}; sleep 1
+iperf3 -c near -R -C cubic -t {seconds} -J >'{}' & p=$!
+n=0
+for t in {}; do sleep $t; kill -STOP $p 2>/dev/null || break; sleep {REST_S}; kill -CONT $p; n=$((n+1)); done
+echo $n >'{}'; wait $p",
+        result.display(),
+        waits.join(" "),
+        count.display(),
+    );
+    let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
+    run(rig, true, &near, &far, seconds + 10)?;
+    let stops = number(&count)? as u64;
+    let rate_bps = Transferred::read(&result)?.rate_bps(from)?;
+    Ok(Stopped { rate_bps, stops })
+}
+
+/// How a sender's end came.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// Exit code of its program.
+    pub code: f64,
+    /// After the receiver's process was killed, s.
+    pub after_s: f64,
+    /// Connections that its kernel still had seconds later.
+    pub left: f64,
+    /// The most that a gateway held, bytes.
+    pub held: f64,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, after_s, left, held } = self;
+        write!(f, "code {code} after {after_s:.2} s, {left} connections left")?;
+        if *held > 0.0 { write!(f, ", {:.2} MB held at most", held / 1e6) } else { Ok(()) }
+    }
+}
+
+impl End {
+    /// True when it came as `other`'s did, at the same time within a round trip.
+    pub fn is_as(&self, other: &Self) -> bool {
+        let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
+        same(self.code, other.code)
+            && same(self.left, other.left)
+            && (self.after_s - other.after_s).abs() < 1.0
+    }
+}
+
+/// A receiver whose process stops for good and is killed later, its window closed and its buffer full: what the sender's application sees.
+///
+/// # Errors
+/// When a program fails.
+pub fn killed(rig: &Rig, gateway: bool) -> Outcome<End> {
+    let [code, killed, ended, left] =
+        ["killed.code", "killed.at", "killed.end", "killed.left"].map(|n| rig.path(n));
+    let (stop, wait) = STOP_S;
+    let far = format!(
+        "{OLD_KERNEL}; sleep 1
+iperf3 -c near -R -C cubic -t 600 >/dev/null & p=$!
+sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sleep 60",
+        killed.display()
+    );
+    let near = format!(
+        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | wc -l >'{}'",
+        code.display(),
+        ended.display(),
+        left.display()
+    );
+    let ran = run(rig, gateway, &near, &far, stop + wait + 10)?;
+    Ok(End {
+        code: number(&code)?,
+        after_s: number(&ended)? - number(&killed)?,
+        left: number(&left)?,
+        held: if gateway { ran.gateway(Hop::OLD.name, "held_peak_bytes")? } else { 0.0 },
+    })
+}
+
+fn run(rig: &Rig, gateway: bool, near: &str, far: &str, seconds: u64) -> Outcome<Ran> {
+    let file = rig.file("stops.toml", &toml(&[Hop { gateway, ..Hop::OLD }], 0.0, (0, seconds)))?;
+    let ran = Job::programs(rig, &file, 1, near, far)?.wait(seconds)?;
+    if gateway && ran.gateway(Hop::OLD.name, "flows/accelerated")? < 1.0 {
+        return Err("no flow was accelerated".to_owned());
+    }
+    Ok(ran)
+}
+
+/// A file with a number, which is removed.
+fn number(path: &Path) -> Outcome<f64> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let _ = fs::remove_file(path);
+    text.trim().parse().map_err(|_| format!("{}: {text}", path.display()))
+}
