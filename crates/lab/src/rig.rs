@@ -182,7 +182,7 @@ impl Rig {
     /// # Errors
     /// When it cannot be started.
     pub fn start(&self, args: &[&str]) -> Outcome<Running> {
-        self.begin(self.command(&self.program, args), &format!("bentpipe {}", args.join(" ")))
+        self.launch(self.command(&self.program, args), &format!("bentpipe {}", args.join(" ")))
     }
 
     /// Runs `bentpipe ARGS` to its end.
@@ -216,10 +216,11 @@ impl Rig {
     /// # Errors
     /// When it takes longer than `limit`.
     pub fn run_shell(&self, script: &str, limit: Duration) -> Outcome<Done> {
-        self.begin(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)
+        self.launch(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)
     }
 
-    fn begin(&self, mut command: Command, name: &str) -> Outcome<Running> {
+    /// Starts a command that was made here.
+    pub(crate) fn launch(&self, mut command: Command, name: &str) -> Outcome<Running> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let paths = ["out", "err"].map(|what| self.folder.join(format!("{what}-{number}")));
