@@ -117,6 +117,7 @@ fn carry(mut ports: [Box<dyn PacketPort>; 2], stopped: &PipeReader, counts: &Cou
     const SECOND: u64 = 1_000_000_000;
     let clock = Clock::start();
     let mut buffer = vec![0; MAX_SUPER];
+    let mut looked = Instant::ZERO;
     loop {
         let fds = [ports[0].fd(), ports[1].fd(), stopped.as_fd()];
         let ready = wait::wait(&fds, Some(Instant(clock.now().0 + SECOND)), &clock, Duration::ZERO)?;
@@ -132,15 +133,25 @@ fn carry(mut ports: [Box<dyn PacketPort>; 2], stopped: &PipeReader, counts: &Cou
                 let _ = ports[1 - from].send(&got.vnet, &[IoSlice::new(packet)]);
             }
         }
-        for (i, port) in ports.iter_mut().enumerate() {
-            let drops = port.drops()?;
-            counts.drops[2 * i].store(drops.receive, Ordering::Relaxed);
-            counts.drops[2 * i + 1].store(drops.send, Ordering::Relaxed);
+        let now = clock.now();
+        if now.since(looked).0 >= SECOND || ready.has(2) {
+            looked = now;
+            count_drops(&mut ports, counts)?;
         }
         if ready.has(2) {
             return Ok(());
         }
     }
+}
+
+/// Asks the ports what they lost: a file to be read for a TUN interface.
+fn count_drops(ports: &mut [Box<dyn PacketPort>; 2], counts: &Counts) -> io::Result<()> {
+    for (i, port) in ports.iter_mut().enumerate() {
+        let drops = port.drops()?;
+        counts.drops[2 * i].store(drops.receive, Ordering::Relaxed);
+        counts.drops[2 * i + 1].store(drops.send, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 impl Engine for Bare {

@@ -5,7 +5,7 @@ mod show;
 mod top;
 
 use crate::{BAD_INPUT, Failure, input, print};
-use bentpipe_accelerate::deploy::{self, Event, Level, Live, RUN_FOLDER, Running, Sessions};
+use bentpipe_accelerate::deploy::{self, Bare, Event, Level, Live, RUN_FOLDER, Running, Sessions, Start};
 use bentpipe_accelerate::status::client::Client;
 use bentpipe_accelerate::status::{Reply, Request};
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
@@ -51,6 +51,9 @@ enum Action {
     Run {
         /// Gateway file.
         file: PathBuf,
+        /// Only copy packets from one side to the other: what the gateway's cost is measured against.
+        #[arg(long, hide = true)]
+        bare: bool,
     },
     /// Show how it is: connections, losses, what it holds, the proof of gain.
     Status,
@@ -85,7 +88,9 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
             print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
-        Action::Run { file } => return carry(file, sessions),
+        Action::Run { file, bare } => {
+            return carry(file, sessions, if *bare { Bare::start } else { Live::start });
+        }
         Action::Undo => undo(&sessions, name)?,
         Action::Reload => match ask(&mut connect(&sessions, name)?, &Request::Reload)? {
             Reply::Done { message } => message + "\n",
@@ -108,13 +113,13 @@ fn read(path: &Path) -> Result<GatewayFile, String> {
     load(&source).map_err(|diagnostic| diagnostic.to_string())
 }
 
-fn carry(path: &Path, sessions: Sessions) -> Result<u8, Failure> {
+fn carry(path: &Path, sessions: Sessions, start: Start) -> Result<u8, Failure> {
     let file = read(path).map_err(Failure::Input)?;
     let running = Running {
         path: &path.display().to_string(),
         read: &|| read(path),
         sessions,
-        start: Live::start,
+        start,
         inline: Some(Live::inline),
         log: &mut log,
     };

@@ -1,0 +1,267 @@
+//! A sender, a router and a receiver in network namespaces of their own, and what is between the two: the kernel's forwarding, or a gateway.
+//!
+//! ```text
+//! sender ls -- rs router rc -- lc receiver     routed: by the kernel alone, or by the gateway and the kernel
+//! sender is -- ri router rj -- ic receiver     inline: by the gateway, as if it were a wire
+//! ```
+
+use crate::Outcome;
+use crate::rig::{Rig, Running, json};
+use crate::speed::received_bps;
+use rustix::process::Signal;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What a program gets to start, or to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// The two pairs of links, and settings without which a host would answer for another.
+const LINKS: &str = "
+ip link add name ls netns $s type veth peer name rs netns $r
+ip link add name lc netns $c type veth peer name rc netns $r
+ip link add name is netns $s type veth peer name ri netns $r
+ip link add name ic netns $c type veth peer name rj netns $r
+at() { p=$1; shift; nsenter --target $p --net -- \"$@\"; }
+at $r sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward; for i in ri rj; do echo 1 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done'
+for p in $s $r $c; do at $p ip link set lo up; at $p ip link set dev lo txqueuelen 20000; done
+at $s ip addr add 10.9.1.1/24 dev ls; at $r ip addr add 10.9.1.2/24 dev rs
+at $c ip addr add 10.9.2.1/24 dev lc; at $r ip addr add 10.9.2.2/24 dev rc
+at $s ip addr add 10.9.3.1/24 dev is; at $c ip addr add 10.9.3.2/24 dev ic
+at $s ip link set ls up; at $s ip link set is up; at $c ip link set lc up; at $c ip link set ic up
+for i in rs rc ri rj; do at $r ip link set $i up; done
+at $s ip route add default via 10.9.1.2; at $c ip route add default via 10.9.2.2";
+
+/// Where something runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// The host on the LAN, which sends.
+    Sender,
+    /// Where the gateway is.
+    Router,
+    /// The host behind the satellite.
+    Receiver,
+}
+
+/// How a gateway stands between the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Two TUN interfaces, and the kernel's forwarding before and behind them.
+    Routed,
+    /// Packet sockets on two interfaces.
+    Inline,
+}
+
+/// What carries packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// The kernel, forwarding.
+    Kernel,
+    /// A loop that copies from port to port and looks at nothing.
+    Bare(Kind),
+    /// A gateway whose rules let every connection pass.
+    Passing(Kind),
+    /// A gateway that accelerates every connection.
+    Accelerated(Kind),
+}
+
+impl Carrier {
+    /// How it stands there; the kernel as a router does.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Kernel => Kind::Routed,
+            Self::Bare(kind) | Self::Passing(kind) | Self::Accelerated(kind) => kind,
+        }
+    }
+
+    /// Addresses of the sender and the receiver on its way.
+    pub const fn ends(self) -> [&'static str; 2] {
+        match self.kind() {
+            Kind::Routed => ["10.9.1.1", "10.9.2.1"],
+            Kind::Inline => ["10.9.3.1", "10.9.3.2"],
+        }
+    }
+}
+
+/// The hosts. They are gone when it is dropped.
+#[derive(Debug)]
+pub struct Passage {
+    rig: Rig,
+    hosts: [Running; 3],
+}
+
+/// A gateway that runs; without one, nothing.
+#[derive(Debug)]
+pub struct Gateway(Option<Running>);
+
+impl Passage {
+    /// Makes the hosts; it needs root.
+    ///
+    /// # Errors
+    /// When a namespace or an interface cannot be made.
+    pub fn new(rig: Rig) -> Outcome<Self> {
+        let hold = || {
+            rig.begin(rig.command(Path::new("unshare"), &["--net", "--", "sleep", "infinity"]), "unshare")
+        };
+        let hosts = [hold()?, hold()?, hold()?];
+        for host in &hosts {
+            wait_for("a network namespace", || {
+                fs::read_to_string(format!("/proc/{}/comm", host.id()))
+                    .is_ok_and(|name| name.trim() == "sleep")
+            })?;
+        }
+        let [s, r, c] = hosts.each_ref().map(Running::id);
+        rig.shell(&format!("set -e; s={s} r={r} c={c}{LINKS}"), PATIENCE)?;
+        Ok(Self { rig, hosts })
+    }
+
+    /// Where files of the measurement are.
+    pub const fn rig(&self) -> &Rig {
+        &self.rig
+    }
+
+    /// A program that will run on a host.
+    pub fn command(&self, host: Host, program: &str, args: &[&str]) -> Command {
+        let id = self.hosts[host as usize].id().to_string();
+        let words = [&["--target", &id, "--net", "--", program], args].concat();
+        self.rig.command(Path::new("nsenter"), &words)
+    }
+
+    /// Starts a program on a host.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&self, host: Host, program: &str, args: &[&str]) -> Outcome<Running> {
+        self.rig.begin(self.command(host, program, args), program)
+    }
+
+    /// Runs something in a thread whose sockets are those of a host.
+    ///
+    /// # Errors
+    /// What `act` says, or when the namespace cannot be entered.
+    pub fn within<T: Send>(&self, host: Host, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
+        let path = format!("/proc/{}/ns/net", self.hosts[host as usize].id());
+        let enter = || {
+            let net = File::open(&path).map_err(|e| format!("{path}: {e}"))?;
+            move_into_link_name_space(net.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|e| format!("{path}: {e}"))?;
+            act()
+        };
+        std::thread::scope(|scope| scope.spawn(enter).join())
+            .unwrap_or_else(|_| Err("a measurement stopped".to_owned()))
+    }
+
+    /// Puts a carrier in its place and waits until it works. `more` is added to the gateway's file, in front of its tables.
+    ///
+    /// # Errors
+    /// When the gateway does not start.
+    pub fn carry(&self, carrier: Carrier, hop: &str) -> Outcome<Gateway> {
+        let (kind, rules, bare) = match carrier {
+            Carrier::Kernel => return Ok(Gateway(None)),
+            Carrier::Bare(kind) => (kind, "pass", true),
+            Carrier::Passing(kind) => (kind, "pass", false),
+            Carrier::Accelerated(kind) => (kind, "accelerate", false),
+        };
+        let (word, lan, satellite) = match kind {
+            Kind::Routed => ("routed", "rs", "rc"),
+            Kind::Inline => ("inline", "ri", "rj"),
+        };
+        let text = format!(
+            "schema = 1\n[satellite]\n{hop}\n[deploy]\nkind = \"{word}\"\nlan = \"{lan}\"\nsatellite = \"{satellite}\"\n[policy]\notherwise = \"{rules}\"\n"
+        );
+        let file = self.rig.file("gateway.toml", &text)?;
+        let run_dir = self.rig.path("gateway").display().to_string();
+        let mut args = vec!["gateway", "run", &file, "--run-dir", &run_dir];
+        args.extend(bare.then_some("--bare"));
+        let program = self.rig.program().display().to_string();
+        let mut running = self.start(Host::Router, &program, &args)?;
+        let mut has_ended = false;
+        wait_for("the gateway", || {
+            has_ended = running.has_ended().unwrap_or(true);
+            has_ended || running.err().contains("event=\"started\"")
+        })?;
+        if has_ended {
+            return Err(format!("the gateway ended: {}", running.err()));
+        }
+        Ok(Gateway(Some(running)))
+    }
+
+    /// What the gateway that runs says of itself.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn status(&self) -> Outcome<serde_json::Value> {
+        let run_dir = self.rig.path("gateway").display().to_string();
+        let program = self.rig.program().display().to_string();
+        let done = self
+            .start(Host::Router, &program, &["gateway", "status", "--json", "--run-dir", &run_dir])?
+            .wait(PATIENCE)?;
+        serde_json::from_str(&done.out).map_err(|e| format!("the gateway's status: {e}: {}", done.story()))
+    }
+
+    /// Bit/s of payload from the sender to the receiver in `streams` connections that the receiver opens, CUBIC.
+    ///
+    /// # Errors
+    /// When a program fails.
+    pub fn goodput(&self, carrier: Carrier, streams: u32, seconds: u32) -> Outcome<f64> {
+        let gateway = self.carry(carrier, "")?;
+        let bps = self.iperf(carrier, &format!("-P {streams} -t {seconds}"), seconds);
+        gateway.end()?;
+        bps
+    }
+
+    /// The same through what is there, with more words for iperf3.
+    ///
+    /// # Errors
+    /// When a program fails.
+    pub fn iperf(&self, carrier: Carrier, words: &str, seconds: u32) -> Outcome<f64> {
+        let server = self.start(Host::Sender, "iperf3", &["-s", "-1", "--forceflush"])?;
+        wait_for("iperf3", || server.out().contains("listening"))?;
+        let file = self.rig.path("iperf.json");
+        let script =
+            format!("exec iperf3 -c {} -R -C cubic {words} -J >'{}'", carrier.ends()[0], file.display());
+        let done = self
+            .start(Host::Receiver, "sh", &["-c", &script])?
+            .wait(Duration::from_secs(u64::from(seconds)) + PATIENCE)?;
+        let result = json(&file);
+        let _ = fs::remove_file(&file);
+        if done.code != Some(0) {
+            return Err(format!("iperf3 over {carrier:?}: {}", done.story()));
+        }
+        received_bps(&result?)
+    }
+}
+
+impl Gateway {
+    /// Its process, if there is one.
+    pub fn id(&self) -> Option<u32> {
+        self.0.as_ref().map(Running::id)
+    }
+
+    /// Ends it as planned.
+    ///
+    /// # Errors
+    /// When it failed before, or does not end.
+    pub fn end(self) -> Outcome<()> {
+        let Some(mut running) = self.0 else { return Ok(()) };
+        running.signal(Signal::TERM);
+        let done = running.wait(PATIENCE)?;
+        if done.code == Some(0) { Ok(()) } else { Err(format!("the gateway: {}", done.story())) }
+    }
+}
+
+/// Waits until something is so.
+pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) -> Outcome<()> {
+    let since = Instant::now();
+    while !is_so() {
+        if since.elapsed() > PATIENCE {
+            return Err(format!("{what} is not there in time"));
+        }
+        std::thread::sleep(GLANCE);
+    }
+    Ok(())
+}
