@@ -4,6 +4,7 @@
 //! asks in that very call, find them where they were put. Everything else is asked on the data thread, between its turns, and answered with words in place of numbers.
 
 use super::engine::{Engine, Orders};
+use crate::path::buffers::COSTS;
 use crate::path::{Addresses, Attendant, Core, Middle, Running, Setup, Unit};
 use crate::policy::{Opening, Policy};
 use crate::status::{Figures, FlowFigures, FlowPage};
@@ -94,6 +95,7 @@ fn config(orders: &Orders) -> Config {
     Config {
         rate: hop.rate,
         framing: hop.framing,
+        trip: hop.rtt,
         mode: match hop.mode {
             file::Mode::Open => Mode::Open,
             file::Mode::Strict => Mode::Strict,
@@ -109,6 +111,7 @@ fn config(orders: &Orders) -> Config {
             per_flow: limits.per_flow,
             ..Limits::default()
         },
+        buffers: COSTS,
         timeouts: Timeouts {
             opening: limits.opening,
             established: limits.idle,
