@@ -162,6 +162,28 @@ fn without_a_rate_the_window_follows_what_is_delivered() {
     assert!(rig.queue_peak() < 4 << 20, "{} B waited before the hop", rig.queue_peak());
 }
 
+/// A share that becomes small is shown: the window falls to it as fast as what is held drains, though its field has a coarse grain.
+#[test]
+fn a_window_falls_back() {
+    let hop = Hop {
+        bps: 1_000_000_000,
+        one_way: bentpipe_base::Duration::from_millis(275),
+        queue: 8 << 20,
+        ..WINDS
+    };
+    let mut rig = Rig::new(1, &hop, gateway(&hop), &Plan::bulk(old()));
+    rig.run_until(at(12.0));
+    let large = rig.gateway.report().held.0;
+    let slower = GatewayConfig { rate: Rate::from_bps(50_000_000), ..gateway(&hop) };
+    rig.reconfigure(slower);
+    let got = rig.goodput(40.0, 60.0);
+    let held = rig.gateway.report().held.0;
+    let product = 50_000_000 / 8 * 550 / 1000;
+    assert!(large > 10 * product, "{large} held at first");
+    assert!(held < product * 3 / 2, "{held} held, the product is {product}");
+    assert!(got > 0.98 * 0.995 * 50.0 * 1460.0 / 1514.0, "{got}");
+}
+
 /// A planned stop drains the queue and tells what was held back: the transfer goes on by itself.
 #[test]
 fn a_planned_stop_loses_nothing() {

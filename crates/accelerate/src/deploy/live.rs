@@ -6,6 +6,7 @@
 use super::engine::{Engine, Orders};
 use super::resume::{self, Keeping, News};
 use super::run::Event;
+use crate::path::buffers::COSTS;
 use crate::path::{Addresses, Attendant, Core, Middle, Other, Running, Setup, Unit};
 use crate::policy::{Opening, Policy};
 use crate::status::{Figures, FlowFigures, FlowPage};
@@ -96,6 +97,7 @@ fn config(orders: &Orders) -> Config {
     Config {
         rate: hop.rate,
         framing: hop.framing,
+        trip: hop.rtt,
         mode: match hop.mode {
             file::Mode::Open => Mode::Open,
             file::Mode::Strict => Mode::Strict,
@@ -111,6 +113,7 @@ fn config(orders: &Orders) -> Config {
             per_flow: limits.per_flow,
             ..Limits::default()
         },
+        buffers: COSTS,
         timeouts: Timeouts {
             opening: limits.opening,
             established: limits.idle,

@@ -11,6 +11,8 @@ use bentpipe_wire::offload::VnetHeader;
 
 /// Sizes of buffers: an acknowledgment, one wire packet, a small super-packet, any super-packet. A frame's own header makes it a little longer.
 const SIZES: [usize; 4] = [256, 2048, 16_384, MAX_SUPER];
+/// The same, as a gateway counts what it holds.
+pub const COSTS: [u32; 4] = [256, 2048, 16_384, MAX_SUPER as u32];
 /// Spare buffers kept of each size: 16, 16, 16 and 67 MB at most.
 const SPARE: [usize; 4] = [65_536, 8192, 1024, 1024];
 /// Of the bound, what only the smallest may take: acknowledgments get through where data finds no room.

@@ -23,6 +23,8 @@ const HELD_SEGMENTS: u64 = 14;
 const HELD_SHARE: u64 = 128;
 /// Between releases while nothing advances.
 const DRIP: Duration = Duration::from_millis(100);
+/// Such a release is so many times rarer, and of all there is, while the edge shown must fall back.
+const THIN: u64 = 4;
 /// Segments that the first ACK after a timeout covers.
 const FRTO_SEGMENTS: u64 = 3;
 /// A SACK block and the option's head, with padding.
@@ -101,8 +103,8 @@ impl Flow {
         let before = (self.shown.ack, self.shown.edge);
         let pure = packet.seq_len() == 0;
         let theirs = !self.works() || self.cache.gap_at(self.una) || self.una >= self.sender.top;
-        let ack = if self.works() { self.tellable() } else { self.una };
         let wished = self.wished_edge(now, shared);
+        let ack = if self.works() { self.thinned(self.tellable(), wished) } else { self.una };
         let news = ack > before.0 || wished > before.1 + (before.1 - before.0) / 4;
         if pure && !news && !(theirs && una >= self.shown.ack) {
             shared.counters.acks_withheld += 1;
@@ -114,7 +116,7 @@ impl Flow {
             self.acks.clear(cx);
         } else if self.shown.ack < self.una {
             if self.shown.ack > before.0 || self.acks.drip_at.is_none() {
-                self.acks.drip_at = Some(now + DRIP);
+                self.acks.drip_at = Some(now + self.drip_interval(wished));
             }
         } else {
             self.acks.drip_at = None;
@@ -152,6 +154,23 @@ impl Flow {
         let mss = self.shake.mss();
         let held = (outstanding / mss / HELD_SHARE).min(HELD_SEGMENTS) * mss;
         self.una.saturating_sub(held).max(self.shown.ack).max(self.acks.until.min(self.una))
+    }
+
+    /// The edge is so far ahead of where it shall be that ACKs must let it fall back. A field tells a window in grains and rounds up, since the edge never moves left: told
+    /// with every segment, an edge that shall stay runs ahead with the ACK for ever.
+    fn runs_ahead(&self, wished: u64) -> bool {
+        let grain = 1 << self.shake.shown_shift();
+        grain * 2 > self.shake.mss() && self.shown.edge > wished + 4 * grain
+    }
+
+    /// Progress that is told two grains at a time where the edge runs ahead.
+    fn thinned(&self, ack: u64, wished: u64) -> u64 {
+        let few = ack < self.shown.ack + (2 << self.shake.shown_shift()) && self.una < self.sender.top;
+        if few && self.runs_ahead(wished) && !self.cache.gap_at(self.una) { self.shown.ack } else { ack }
+    }
+
+    fn drip_interval(&self, wished: u64) -> Duration {
+        if self.runs_ahead(wished) { DRIP * THIN } else { DRIP }
     }
 
     /// Keeps what is needed to tell the rest later.
@@ -258,9 +277,12 @@ impl Flow {
             self.repeat(cx, self.una, shared);
         } else if self.una >= self.acks.until.min(self.sender.top) {
             let next = (self.shown.ack + self.shake.mss()).max(self.acks.until).min(self.una);
+            let wished = self.wished_edge(cx.now, shared);
+            let next = if self.runs_ahead(wished) { self.una } else { next };
             self.repeat(cx, next, shared);
         }
-        self.acks.drip_at = (self.shown.ack < self.una).then_some(cx.now + DRIP);
+        let wished = self.wished_edge(cx.now, shared);
+        self.acks.drip_at = (self.shown.ack < self.una).then_some(cx.now + self.drip_interval(wished));
     }
 
     /// Tells all there is.

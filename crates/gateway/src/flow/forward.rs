@@ -271,7 +271,9 @@ impl Flow {
     fn is_full(&self, packet: &Packet, shared: &Shared<'_>) -> bool {
         let len = u64::from(packet.body.len);
         let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
-        let most = whole.unwrap_or(u64::MAX).max(LEAST_HELD);
+        // what the sender was shown it may send, also when the product has become smaller since: passed, it would be a gap
+        let shown = self.shown.edge.saturating_sub(self.una);
+        let most = whole.unwrap_or(u64::MAX).max(LEAST_HELD).max(shown);
         let cost = PLACE + cost_of(packet, shared.config);
         self.cache.bytes + len > most
             || self.cache.cost + cost > shared.config.limits.per_flow.0

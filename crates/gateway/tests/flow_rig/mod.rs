@@ -375,6 +375,13 @@ impl Rig {
         self.handle(GATEWAY, Input::Timer(bentpipe_base::Slot(0)));
     }
 
+    /// The gateway works differently from now on.
+    pub(crate) fn reconfigure(&mut self, config: GatewayConfig) {
+        let mut cx = self.world.cx(self.now, NodeId(GATEWAY as u32));
+        self.gateway.reconfigure(&mut cx, config);
+        self.handle(GATEWAY, Input::Timer(bentpipe_base::Slot(0)));
+    }
+
     /// An end of the connection.
     pub(crate) fn end(&self, end: usize) -> Option<&Connection> {
         let ports = [PORTS.0, PORTS.1];
