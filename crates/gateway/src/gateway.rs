@@ -142,7 +142,7 @@ impl Gateway {
 
     /// A packet of the connection `id`.
     fn follow(&mut self, cx: &mut Cx<'_>, side: usize, id: u32, packet: Pkt) {
-        if self.table.get(id).is_some_and(|e| e.lacks_answer(&packet)) {
+        if self.table.get(id).is_some_and(|e| e.lacks_answer(side, &packet)) {
             self.disown(cx, side, id);
         }
         let now = cx.now;

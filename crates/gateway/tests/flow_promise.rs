@@ -49,3 +49,28 @@ fn a_connection_that_never_opened_acknowledges_nothing() {
         assert_eq!(told(&mut rig, 0), [ack]);
     }
 }
+
+/// The SYN/ACK is lost before it comes here, the SYN comes again and is answered by a bare ACK: the scale that the SYN was given is not forgotten.
+#[test]
+fn a_bare_ack_before_the_syn_ack_is_no_other_way() {
+    let mut rig = Rig::new(Config::default());
+    let t = talk(1);
+    let mut syn = t.sat(SYN, 0, 0, 0);
+    syn.tcp.window_scale = None;
+    syn.seal();
+    rig.put(SATELLITE, syn.clone());
+    rig.put(SATELLITE, syn);
+    let shown = rig.take()[1].1.tcp.window_scale;
+    assert!(shown.is_some());
+    rig.put(LAN, t.lan(ACK, 1, 1, 0));
+    rig.put(LAN, t.lan(SYN_ACK, 0, 1, 0));
+    let out = rig.take();
+    assert_eq!(out[1].1.tcp.window_scale, None, "the receiver offered none");
+    rig.put(SATELLITE, t.sat(ACK, 1, 1, 0));
+    let mut packet = t.lan(ACK, 1, 1, 0);
+    packet.tcp.window = 100;
+    rig.put(LAN, packet);
+    let out = rig.take();
+    assert_eq!(out[1].1.tcp.window, 100 << 7, "the sender scales, the receiver does not");
+    assert_eq!(rig.gateway.counters().accelerated, 1);
+}

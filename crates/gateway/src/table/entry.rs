@@ -183,10 +183,13 @@ impl Entry {
         }
     }
 
-    /// True for the first packet after the handshake's part that came through here, when the SYN/ACK did not.
-    pub(crate) fn lacks_answer(&self, packet: &Packet) -> bool {
+    /// True for the first packet of `side` after the handshake's part that came through here, when the SYN/ACK did not. A bare ACK of who is to give it
+    /// tells nothing: it answers a SYN that came again (RFC 9293, section 3.10.7.4), and the SYN/ACK is lost, or late, and will come.
+    pub(crate) fn lacks_answer(&self, side: usize, packet: &Packet) -> bool {
         let flags = packet.tcp.flags;
+        let is_bare = packet.seq_len() == 0 && self.opener().is_some_and(|opener| opener != side);
         self.state == State::Opening
+            && !is_bare
             && !self.is(Self::SYN_ACK)
             && !flags.has(Flags::SYN)
             && !flags.has(Flags::RST)
