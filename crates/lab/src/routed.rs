@@ -25,7 +25,9 @@ pub const SENDER: [&str; 2] = ["10.77.1.2", "fd77:1::2"];
 const CONNECT: &str = "
 at() { nsenter --net=/proc/$1/ns/net -- sh -ec \"$2\"; }
 at $far \"ip link add name lan0 type veth peer name a0 netns $lan
-ip addr add 10.77.1.1/24 dev lan0; ip -6 addr add fd77:1::1/64 dev lan0 nodad; ip link set lan0 up
+ip addr add 10.77.1.1/24 dev lan0; ip -6 addr add fd77:1::1/64 dev lan0 nodad
+# without an address of the link a router asks nobody where a host is (RFC 4861, section 7.2.2), and the hop gives none
+ip -6 addr add fe80::1/64 dev lan0 nodad; ip link set lan0 up
 echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding\"
 at $lan 'ip link set lo up; ip addr add 10.77.1.2/24 dev a0; ip -6 addr add fd77:1::2/64 dev a0 nodad; ip link set a0 up
 ip route add default via 10.77.1.1; ip -6 route add default via fd77:1::1'

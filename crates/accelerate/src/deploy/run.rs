@@ -149,7 +149,11 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     running.say(Level::Info, "started", format!("gateway {} of {}", session.name, running.path));
     let mut gateway = Gateway::new(orders, engine);
     let why = gateway.attend(running, &mut desk, signals);
-    // from now on packets take the way around us; what is held here still goes out
+    // first nothing is held any more: what took the way around us would overtake it, beyond what an old receiver's window takes
+    if let Err(error) = gateway.let_pass() {
+        running.say(Level::Warning, "not released", error);
+    }
+    // from now on packets take the way around us; what came before still goes out
     for line in (Debts { table: session.debts().table, ..Debts::default() }).pay() {
         running.say(Level::Info, "undone", line);
     }
@@ -352,6 +356,13 @@ impl Gateway {
         if self.orders.file.sample > 0.0 && self.bypass.is_none() {
             self.judge(running);
         }
+    }
+
+    /// Everything that is held goes on now, in its order, and what comes passes behind it.
+    fn let_pass(&mut self) -> Result<(), String> {
+        let mut file = GatewayFile::clone(&self.orders.file);
+        file.hop.rate = None;
+        self.engine.tell(&Orders { accelerate: false, ..Orders::new(file) })
     }
 
     fn judge(&mut self, running: &mut Running<'_>) {

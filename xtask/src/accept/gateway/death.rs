@@ -74,8 +74,10 @@ fn long(family: &str, loss: f64, fate: Fate, outcome: Outcome<Outcomes>) -> Item
             let after = full.map_or("never 90 % of full again".to_owned(), |s| {
                 format!("90 % of full {s:.1} s after the new start")
             });
-            let _ = write!(figure, ", {} taken up and accelerated, {after}", o.again);
-            met &= o.again == 1 && full.is_some();
+            let _ =
+                write!(figure, ", {} accelerated again with {} kB shown, {after}", o.again, o.shown / 1000);
+            // more than the receiver can say itself
+            met &= o.again == 1 && o.shown > 65_535 && full.is_some();
         } else {
             let _ = write!(figure, ", {:.2} after", course.goodput(AT, course.seconds) / 1e6);
         }
