@@ -85,6 +85,12 @@ pub(super) fn check(place: &Place, list: &mut List) {
         let what = format!("held for one flow, loss {loss:e}: <= 3 BDP");
         list.line(2, &judge(&what, held(&live, loss), |bdp| (format!("{bdp:.2} BDP"), bdp <= 3.0)));
     }
+    list.line(
+        2,
+        &judge("machine fast enough in all live runs (reported)", slow(&live), |slow| {
+            (format!("too slow in {slow} of them"), true)
+        }),
+    );
     let all: Vec<_> = RARE.iter().flat_map(|loss| (1..=SEEDS_RARE).map(|seed| (*loss, seed))).collect();
     let rare = rig.and_then(|rig| runs(rig, How::Simulated, &all));
     for loss in RARE {
@@ -182,6 +188,13 @@ fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
         }
     }
     Ok(most)
+}
+
+/// Live runs whose figures are not to be trusted.
+fn slow(cells: &Cells) -> Outcome<usize> {
+    let cells = cells.as_ref().map_err(Clone::clone)?;
+    let all = cells.iter().flat_map(|cell| [Some(&cell.ran), cell.bbr.as_ref().map(|bbr| &bbr.0)]);
+    Ok(all.flatten().filter(|ran| !ran.doubts().is_empty()).count())
 }
 
 /// What a sender heard of losses that are ours.
