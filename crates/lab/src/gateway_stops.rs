@@ -20,12 +20,14 @@ const BETWEEN_MS: (u64, u64) = (200, 1600);
 const STOP_S: (u64, u64) = (20, 40);
 
 /// A run with short stops.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Stopped {
     /// Rate at which the receiving application got data once it was full, bit/s.
     pub rate_bps: f64,
     /// How often it was stopped.
     pub stops: u64,
+    /// Why the figures are not to be trusted.
+    pub doubts: String,
 }
 
 /// A receiver whose process is stopped at random for 10 ms, or never.
@@ -34,7 +36,8 @@ pub struct Stopped {
 /// When a program fails.
 pub fn resting(rig: &Rig, stops: bool) -> Outcome<Stopped> {
     let (seconds, from) = RESTING_S;
-    let [result, count] = ["resting.json", "resting.count"].map(|n| rig.path(n));
+    let name = format!("resting-{stops}");
+    let [result, count] = ["json", "count"].map(|n| rig.path(&format!("{name}.{n}")));
     let mut dice = Dice::new(1);
     let (least, more) = BETWEEN_MS;
     let waits: Vec<String> = (0..if stops { seconds } else { 0 })
@@ -51,10 +54,10 @@ echo $n >'{}'; wait $p",
         count.display(),
     );
     let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
-    run(rig, true, &near, &far, seconds + 10)?;
+    let ran = run(rig, (&name, true), &near, &far, seconds + 10)?;
     let stops = number(&count)? as u64;
     let rate_bps = Transferred::read(&result)?.rate_bps(from)?;
-    Ok(Stopped { rate_bps, stops })
+    Ok(Stopped { rate_bps, stops, doubts: ran.doubts() })
 }
 
 /// How a sender's end came.
@@ -93,8 +96,8 @@ impl End {
 /// # Errors
 /// When a program fails.
 pub fn killed(rig: &Rig, gateway: bool) -> Outcome<End> {
-    let [code, killed, ended, left] =
-        ["killed.code", "killed.at", "killed.end", "killed.left"].map(|n| rig.path(n));
+    let name = format!("killed-{gateway}");
+    let [code, killed, ended, left] = ["code", "at", "end", "left"].map(|n| rig.path(&format!("{name}.{n}")));
     let (stop, wait) = STOP_S;
     let far = format!(
         "{OLD_KERNEL}; sleep 1
@@ -108,7 +111,7 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sle
         ended.display(),
         left.display()
     );
-    let ran = run(rig, gateway, &near, &far, stop + wait + 10)?;
+    let ran = run(rig, (&name, gateway), &near, &far, stop + wait + 10)?;
     Ok(End {
         code: number(&code)?,
         after_s: number(&ended)? - number(&killed)?,
@@ -117,8 +120,8 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sle
     })
 }
 
-fn run(rig: &Rig, gateway: bool, near: &str, far: &str, seconds: u64) -> Outcome<Ran> {
-    let file = rig.file("stops.toml", &toml(&[Hop { gateway, ..Hop::OLD }], 0.0, (0, seconds)))?;
+fn run(rig: &Rig, (name, gateway): (&str, bool), near: &str, far: &str, seconds: u64) -> Outcome<Ran> {
+    let file = rig.file(&format!("{name}.toml"), &toml(&[Hop { gateway, ..Hop::OLD }], 0.0, (0, seconds)))?;
     let ran = Job::programs(rig, &file, 1, near, far)?.wait(seconds)?;
     if gateway && ran.gateway(Hop::OLD.name, "flows/accelerated")? < 1.0 {
         return Err("no flow was accelerated".to_owned());

@@ -33,6 +33,9 @@ const HOPS: [Hop<'static>; 3] = [
 ];
 /// Scenarios have no BBR: programs do.
 const BBR: Hop<'static> = Hop { name: "bbr", tcp: "bbr", receiver: Receiver::Modern, ..Hop::OLD };
+/// What BBR makes of a hop that loses nothing: it rests for two round trips in about twelve seconds to see the shortest one (PROBE_RTT), and nobody can send
+/// for it meanwhile.
+const CLEAN: Hop<'static> = Hop { name: "clean", gateway: false, ..BBR };
 
 /// Those with a gateway.
 const GATEWAYS: [&str; 3] = ["old", "cubic", "bbr"];
@@ -51,7 +54,15 @@ pub(super) fn check(place: &Place, list: &mut List) {
     let rig = place.rig(Who::Ourselves);
     let rig = rig.as_ref().map_err(Clone::clone);
     let all: Vec<_> = LOSSES.iter().flat_map(|(loss, _)| (1..=SEEDS).map(|seed| (*loss, seed))).collect();
+    let clean = rig.clone().and_then(|rig| Transfer::start(rig, &CLEAN, 0.0, 1, MEASURE_S.1, CLEAN.name));
     let live = rig.clone().and_then(|rig| runs(rig, How::Live, &all));
+    let clean = clean.and_then(|transfer| {
+        let result = transfer.result().to_owned();
+        transfer.job.wait(MEASURE_S.1)?;
+        Transferred::read(&result)?.rate_bps(MEASURE_S.0 as f64)
+    });
+    let what = "bbr without a gateway, no loss: what it asks for itself (reported)";
+    list.line(2, &judge(what, clean, |bps| (format!("{:.2} Mbit/s", bps / 1e6), true)));
     for (loss, least) in LOSSES {
         let got = |hop: &str| goodputs(&live, loss, hop);
         let asked = |what: &str, least: f64| format!("{what}, loss {loss:e}: >= {:.2} Mbit/s", least / 1e6);
@@ -85,6 +96,12 @@ pub(super) fn check(place: &Place, list: &mut List) {
         let what = format!("held for one flow, loss {loss:e}: <= 3 BDP");
         list.line(2, &judge(&what, held(&live, loss), |bdp| (format!("{bdp:.2} BDP"), bdp <= 3.0)));
     }
+    list.line(
+        2,
+        &judge("machine fast enough in all live runs (reported)", slow(&live), |slow| {
+            (format!("too slow in {slow} of them"), true)
+        }),
+    );
     let all: Vec<_> = RARE.iter().flat_map(|loss| (1..=SEEDS_RARE).map(|seed| (*loss, seed))).collect();
     let rare = rig.and_then(|rig| runs(rig, How::Simulated, &all));
     for loss in RARE {
@@ -182,6 +199,13 @@ fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
         }
     }
     Ok(most)
+}
+
+/// Live runs whose figures are not to be trusted.
+fn slow(cells: &Cells) -> Outcome<usize> {
+    let cells = cells.as_ref().map_err(Clone::clone)?;
+    let all = cells.iter().flat_map(|cell| [Some(&cell.ran), cell.bbr.as_ref().map(|bbr| &bbr.0)]);
+    Ok(all.flatten().filter(|ran| !ran.doubts().is_empty()).count())
 }
 
 /// What a sender heard of losses that are ours.

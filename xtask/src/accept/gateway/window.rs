@@ -84,11 +84,17 @@ fn with_gateway(live: &Outcome<Ran>, list: &mut List) {
             (share(bps) + &doubts, bps >= 0.986 * LINK_BPS)
         }),
     );
-    let full = live.as_ref().map_err(Clone::clone).and_then(|ran| full_from(ran, "hop-gateway"));
+    let rates = live.as_ref().map_err(Clone::clone).and_then(|ran| full(ran, "hop-gateway"));
     list.line(
         1,
-        &judge("full rate (>= 23.5 Mbit/s) from the 12th second on", full, |(second, least)| {
-            (format!("from the {second}th second on, {} at least", mbit(least)), second <= FULL_BY_S)
+        &judge("full rate (>= 23.5 Mbit/s) from the 12th second on", rates, |(second, mean, least)| {
+            let figure = format!(
+                "12th second {}, from then on {}, least second {}",
+                mbit(second),
+                mbit(mean),
+                mbit(least)
+            );
+            (figure, second >= FULL_BPS && mean >= FULL_BPS)
         }),
     );
     let queue = live
@@ -128,24 +134,23 @@ fn beside_model(bps: f64, window: f64) -> (String, bool) {
     (format!("{}, model {}: {:+.2} %", mbit(bps), mbit(model), apart * 100.0), apart.abs() <= 0.03)
 }
 
-/// What the hop of a case carried while the paper looked, which is what the scenario measures.
+/// What the hop of a case carried while the paper looked.
 fn carried(ran: &Outcome<Ran>, case: &str) -> Outcome<f64> {
     let ran = ran.as_ref().map_err(Clone::clone)?;
-    ran.link(&format!("hop-{case}"), "carried_bps")
+    let mean = ran.mean(Of::Link(&format!("hop-{case}")), "throughput_bps", MEAN_S.0, MEAN_S.1)?;
+    Ok(mean * FRAMED)
 }
 
-/// The first second from which on every second is full, and the least of these.
-fn full_from(ran: &Ran, hop: &str) -> Outcome<(u32, f64)> {
-    let (mut first, mut least) = (0, f64::INFINITY);
-    for second in (1..=MEAN_S.1 as u32).rev() {
-        let end = f64::from(second);
-        let bps = ran.mean(Of::Link(hop), "throughput_bps", end - 1.0, end)? * FRAMED;
-        if bps < FULL_BPS {
-            break;
-        }
-        (first, least) = (second, least.min(bps));
-    }
-    if first == 0 { Err(format!("the last second is not full: {hop}")) } else { Ok((first, least)) }
+/// What a hop carried in the second that must be full, from then on, and in the least of all seconds from then on: a machine that is late moves packets from one
+/// second to the next.
+fn full(ran: &Ran, hop: &str) -> Outcome<(f64, f64, f64)> {
+    let bps = |from: u32, to: u32| -> Outcome<f64> {
+        Ok(ran.mean(Of::Link(hop), "throughput_bps", f64::from(from), f64::from(to))? * FRAMED)
+    };
+    let end = MEAN_S.1 as u32;
+    let seconds: Vec<f64> = (FULL_BY_S - 1..end).map(|s| bps(s, s + 1)).collect::<Outcome<_>>()?;
+    let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+    Ok((seconds[0], bps(FULL_BY_S - 1, end)?, least))
 }
 
 /// The same hop over IPv6: iperf3 in the hosts' namespaces, the receiver made an old one by its kernel's settings. It opens the connection.
