@@ -42,7 +42,7 @@ pub fn flood(
 ) -> Outcome<Flooded> {
     let gateway = passage.carry(carrier, hop)?;
     let (is_over, seconds) = (AtomicBool::new(false), 2 * HALF);
-    let words = format!("-P 8 --fq-rate {} -t {seconds} -i 1", bps / 8);
+    let words = format!("-P 8 -b {} -l 16K -t {seconds} -i 1", bps / 8);
     let (report, sent) = scope(|scope| {
         let flood = scope.spawn(|| {
             sleep(Duration::from_secs(u64::from(HALF)));
