@@ -5,8 +5,11 @@ use crate::accept::place::{Place, judge};
 use crate::accept::spine::cargo;
 use crate::item::{Item, Verdict};
 use crate::metadata;
-use lab::passage::{Carrier, Kind, Passage};
+use lab::flood::flood;
+use lab::lag::{self, Lags};
+use lab::passage::{Carrier, Host, Kind, Passage};
 use lab::shares::Rounds;
+use lab::stats::median;
 use lab::{Outcome, Who};
 use std::time::Duration;
 
@@ -22,6 +25,12 @@ const SHARES: [(u32, f64, f64); 2] = [(1, 0.60, 0.50), (8, 0.80, 0.70)];
 
 const MANY: &str = "10 000 connections, 1 Gbit/s, RTT 550 ms, 60 s, simulated: Jain's index";
 const FAIR: f64 = 0.95;
+/// Probes of a run, what flows beside them, and rounds when time is short.
+const PROBES: u32 = 2000;
+const LOAD_BPS: u64 = 1_000_000_000;
+/// The flood.
+const SYNS_PER_S: u32 = 200_000;
+const LAG_ROUNDS: u32 = 3;
 
 pub(super) fn check(place: &Place, list: &mut List) {
     let passage = place.rig(Who::Ourselves).and_then(Passage::new);
@@ -30,6 +39,11 @@ pub(super) fn check(place: &Place, list: &mut List) {
             throughput(place, list, &passage, kind, asked);
         }
     }
+    for kind in [Kind::Routed, Kind::Inline] {
+        latency(place, list, &passage, kind);
+        echoes(place, list, &passage, kind);
+    }
+    floods(list, &passage);
     list.line(6, &idle());
     list.line(
         6,
@@ -37,6 +51,91 @@ pub(super) fn check(place: &Place, list: &mut List) {
             (format!("{jain:.4}, {:.0} Mbit/s", bps / 1e6), jain >= FAIR)
         }),
     );
+}
+
+/// What the kernel's way and the gateway's take longer than each other, by turns: medians of the differences of these quantiles.
+fn added(
+    place: &Place,
+    kind: Kind,
+    shares: &[f64],
+    lags: impl Fn(Carrier) -> Outcome<Lags>,
+) -> Outcome<Vec<[f64; 2]>> {
+    let rounds = if place.long { ROUNDS.0.0 } else { LAG_ROUNDS };
+    let mut all: Vec<[Vec<f64>; 2]> = shares.iter().map(|_| [Vec::new(), Vec::new()]).collect();
+    for _ in 0..rounds {
+        let plain = lags(Carrier::Kernel)?;
+        for (i, carrier) in [Carrier::Passing(kind), Carrier::Accelerated(kind)].into_iter().enumerate() {
+            let lags = lags(carrier)?;
+            for (all, share) in all.iter_mut().zip(shares) {
+                all[i].push(lags.quantile(*share) - plain.quantile(*share));
+            }
+        }
+    }
+    Ok(all.iter().map(|both| both.each_ref().map(|figures| median(figures))).collect())
+}
+
+fn latency(place: &Place, list: &mut List, passage: &Outcome<Passage>, kind: Kind) {
+    let measured = passage.as_ref().map_err(Clone::clone).and_then(|passage| {
+        added(place, kind, &[0.5, 0.99], |carrier| lag::one_way(passage, carrier, PROBES, Some(LOAD_BPS)))
+    });
+    let what = format!("added at 1 Gbit/s, {}: p50 at most 60 us, p99 at most 300 us", name(kind));
+    list.line(
+        6,
+        &judge(&what, measured, |us| {
+            let figure = format!(
+                "passing p50 {:.0} p99 {:.0} us, accelerated {:.0} and {:.0}",
+                us[0][0], us[1][0], us[0][1], us[1][1]
+            );
+            (figure, us[0].iter().all(|us| *us <= 60.0) && us[1].iter().all(|us| *us <= 300.0))
+        }),
+    );
+}
+
+fn echoes(place: &Place, list: &mut List, passage: &Outcome<Passage>, kind: Kind) {
+    let measured = passage.as_ref().map_err(Clone::clone).and_then(|passage| {
+        added(place, kind, &[0.5], |carrier| lag::echoes(passage, carrier, PROBES, 1000))
+    });
+    list.line(
+        6,
+        &judge(&format!("echoes of 1 KB, {}: less than 150 us more", name(kind)), measured, |us| {
+            let figure = format!("median passing {:+.0} us, accelerated {:+.0} us", us[0][0], us[0][1]);
+            (figure, us[0].iter().all(|us| *us < 150.0))
+        }),
+    );
+}
+
+/// From the hop, where the gateway paces what goes the other way at the link's rate; and from the LAN, where a hop of that rate could not carry both.
+fn floods(list: &mut List, passage: &Outcome<Passage>) {
+    const LINK_BPS: u64 = 100_000_000;
+    for (from, hop, words) in [
+        (Host::Receiver, "rate = \"100 Mbit/s\"", "from the hop, paced at 100 Mbit/s"),
+        (Host::Sender, "", "from the LAN, connections of 100 Mbit/s"),
+    ] {
+        let flooded = passage.as_ref().map_err(Clone::clone).and_then(|passage| {
+            flood(passage, Carrier::Accelerated(Kind::Routed), hop, from, (LINK_BPS, SYNS_PER_S))
+        });
+        list.line(
+            6,
+            &judge(&format!("200 000 SYN/s {words}: within 10 %"), flooded, |f| {
+                let share = f.beside_bps / f.before_bps;
+                let figure = format!(
+                    "{:.1} of {:.1} Mbit/s, {:+.1} %, {:.0} SYN/s",
+                    f.beside_bps / 1e6,
+                    f.before_bps / 1e6,
+                    (share - 1.0) * 100.0,
+                    f.syns_per_s
+                );
+                (figure, share >= 0.9 && f.syns_per_s >= 0.95 * f64::from(SYNS_PER_S))
+            }),
+        );
+    }
+}
+
+const fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Routed => "routed",
+        Kind::Inline => "inline",
+    }
 }
 
 /// A million connections that sleep, by the test of their table.
@@ -75,7 +174,7 @@ fn throughput(
         let carriers = [Carrier::Kernel, bare, passing, fast];
         Rounds::measure(passage, &carriers, streams, times, |_, _| ())
     });
-    let name = if kind == Kind::Routed { "routed" } else { "inline" };
+    let name = name(kind);
     let mut line = |what: String, one: Carrier, other: Carrier, least: f64| {
         list.line(
             6,
