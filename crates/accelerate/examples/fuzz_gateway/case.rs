@@ -2,7 +2,7 @@
 
 use crate::host::{Host, Kind, Out};
 use crate::mutate::{Random, mutate};
-use crate::oracle::{Book, Seg, cut, flag, read, seal, stream};
+use crate::oracle::{Book, Seg, before, cut, flag, read, seal, stream};
 use crate::packet::build;
 use crate::stage::{BEGIN, Sent, Stage, Wire};
 use bentpipe_base::{Rate, Size};
@@ -33,6 +33,14 @@ struct Path {
     late: usize,
 }
 
+/// What a host was told of the other's window, in the order of leaving: what overtakes behind the gateway is not its fault.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    scale: u8,
+    /// Right edge, and number and acknowledgment of the segment that told it (RFC 9293: SND.WL1, SND.WL2).
+    edge: Option<(u32, u32, u32)>,
+}
+
 /// What became of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
@@ -46,6 +54,7 @@ pub(crate) struct Case {
     random: Random,
     stage: Stage,
     pairs: Vec<[Host; 2]>,
+    told: Vec<[Told; 2]>,
     on_the_way: BTreeMap<(u64, u64), To>,
     count: u64,
     paths: [Path; 2],
@@ -124,13 +133,15 @@ impl Case {
                 |side: usize| Host::new(kinds[side], ends[side], ends[1 - side], isns[side], hostile == 0);
             [host(0), host(1)]
         });
-        let pairs = pairs.collect();
+        let pairs: Vec<_> = pairs.collect();
+        let told = vec![[Told::default(); 2]; pairs.len()];
         let (book, tally) = (Book::default(), Tally::default());
         let on_the_way = BTreeMap::new();
         Ok(Self {
             random,
             stage,
             pairs,
+            told,
             on_the_way,
             count: 0,
             paths,
@@ -279,10 +290,36 @@ impl Case {
                 let Ok(seg) = read(&packet) else { continue };
                 let is_for = |host: &Host| (host.own, host.other.1) == ((seg.to, seg.dport), seg.sport);
                 let Some(i) = self.pairs.iter().position(|pair| is_for(&pair[side])) else { continue };
+                self.edge(i, side, &seg)?;
                 for at in self.fate(side) {
                     self.put(at, To::Host(i, side, Box::new(seg.clone())));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// What a host was told of a window stays true.
+    fn edge(&mut self, i: usize, side: usize, seg: &Seg) -> Result<(), String> {
+        let (host, told) = (&self.pairs[i][side], &mut self.told[i][side]);
+        if self.hostile > 0 {
+            return Ok(());
+        }
+        let is_syn = seg.has(flag::SYN);
+        if is_syn {
+            told.scale = host.scale_of(seg.scale);
+        }
+        if seg.has(flag::ACK) {
+            let edge = seg.ack.wrapping_add(u32::from(seg.window) << if is_syn { 0 } else { told.scale });
+            if let Some((old, seq, ack)) = told.edge {
+                if before(seg.seq, seq) || (seg.seq == seq && before(seg.ack, ack)) {
+                    return Ok(());
+                }
+                if before(edge, old) && !host.is_all(seg.ack) {
+                    return Err(format!("the right edge moves from {old} left to {edge}: {seg:?}"));
+                }
+            }
+            told.edge = Some((edge, seg.seq, seg.ack));
         }
         Ok(())
     }
