@@ -18,6 +18,8 @@ const LONG: u64 = 60_000_000;
 /// When something happens: the link is full since some seconds.
 const AT: f64 = 15.0;
 const RTT: f64 = 1.0;
+/// What is on the way, once more.
+const BUFFER: &str = "3 MB";
 /// Short transfers, their size, the rate they share, and when something happens.
 const SHORT: (u32, u64, &str, f64) = (500, 1_000_000, "100 Mbit/s", 12.0);
 /// No interval of 200 ms with less than this share of the median before it: a dip.
@@ -27,21 +29,28 @@ pub(super) fn check(place: &Place, list: &mut List) {
     short(place, list);
     for loss in [0.0, 1e-4] {
         for fate in [Fate::Killed, Fate::Restarted] {
-            for (family, outcome) in both(place, loss, fate, LONG) {
+            for (family, outcome) in both(place, (loss, BUFFER), fate, LONG) {
                 list.line(5, &long(family, loss, fate, outcome));
             }
         }
     }
-    for (family, outcome) in both(place, 0.0, Fate::Stopped, 75_000_000) {
-        list.line(5, &stopped(family, outcome));
+    // afterwards nothing limits the sender but its congestion window, which may have grown to twice what is on the way: room for that, and room for half of it
+    for buffer in ["12 MB", BUFFER] {
+        for (family, outcome) in both(place, (0.0, buffer), Fate::Stopped, 60_000_000) {
+            list.line(5, &stopped(family, buffer, outcome));
+        }
     }
 }
 
 /// The same over IPv4 and IPv6, each on a hop of its own, at the same time.
-fn both(place: &Place, loss: f64, fate: Fate, bytes: u64) -> Vec<(&'static str, Outcome<Outcomes>)> {
+fn both(
+    place: &Place,
+    (loss, buffer): (f64, &str),
+    fate: Fate,
+    bytes: u64,
+) -> Vec<(&'static str, Outcome<Outcomes>)> {
     let one = |v6: bool| {
-        let link =
-            OneLink { rate: RATE, delay: "500 ms", buffer: "3 MB", loss, ber: 0.0, seed: 5 + u64::from(v6) };
+        let link = OneLink { rate: RATE, delay: "500 ms", buffer, loss, ber: 0.0, seed: 5 + u64::from(v6) };
         let routed = Routed::new(&place.bentpipe, &link)?;
         run(&routed, &Trial { rate: RATE, transfers: 1, bytes, v6, fate, at: AT })
     };
@@ -85,9 +94,9 @@ fn long(family: &str, loss: f64, fate: Fate, outcome: Outcome<Outcomes>) -> Item
     })
 }
 
-fn stopped(family: &str, outcome: Outcome<Outcomes>) -> Item {
+fn stopped(family: &str, buffer: &str, outcome: Outcome<Outcomes>) -> Item {
     let what = format!(
-        "24 Mbit/s, 1000 ms, {family}: planned stop, no 200 ms of the next 5 RTT below half the median before; intact"
+        "24 Mbit/s, 1000 ms, queue {buffer}, {family}: planned stop, no 200 ms of the next 5 RTT below half the median before; intact"
     );
     judge(&what, outcome, |o| {
         let Some(course) = o.courses.first() else { return ("no transfer".to_owned(), false) };
