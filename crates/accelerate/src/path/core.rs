@@ -110,6 +110,11 @@ impl<N: Middle> Core<N> {
         Ok(&self.counters)
     }
 
+    /// Bytes that came in so far.
+    pub(super) fn received(&self) -> Size {
+        Size(self.counters.received_bytes.iter().sum())
+    }
+
     /// When the node wants to be called next.
     pub fn next_at(&mut self) -> Option<Instant> {
         self.world.events.next_at()

@@ -1,6 +1,7 @@
 //! The data thread's loop: read what the ports have, do what is due, sleep until the next thing is due or a packet comes.
 
 use super::core::{Core, Middle};
+use super::moderation::{Moderation, PAUSE};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_gateway::Gateway;
 use bentpipe_os::wait::{Ready, wait};
@@ -34,6 +35,7 @@ pub struct Drive<N = Gateway> {
     wake: Arc<OwnedFd>,
     /// When it last slept, if it must now and then.
     rested: Option<Instant>,
+    moderation: Moderation,
 }
 
 impl<N: std::fmt::Debug> core::fmt::Debug for Drive<N> {
@@ -45,7 +47,7 @@ impl<N: std::fmt::Debug> core::fmt::Debug for Drive<N> {
 impl<N: Middle> Drive<N> {
     /// A loop over `core`. Something readable at `wake` ends a sleep.
     pub fn new(core: Core<N>, wake: Arc<OwnedFd>) -> Self {
-        Self { core, attendants: Vec::new(), wake, rested: None }
+        Self { core, attendants: Vec::new(), wake, rested: None, moderation: Moderation::default() }
     }
 
     /// Rests now and then even when there is always something to do: a thread with real-time priority must.
@@ -92,7 +94,13 @@ impl<N: Middle> Drive<N> {
             } else if ready.is_empty() {
                 // what is due soon is done together
                 let due = self.core.next_at().map(|at| at.max(now + TOGETHER));
-                ready = self.sleep(true, due.map_or(next, |at| at.min(next)))?;
+                let next = due.map_or(next, |at| at.min(next));
+                if self.moderation.is_due(now, self.core.received()) {
+                    self.sleep(false, next.min(now + PAUSE))?;
+                    ready = both;
+                } else {
+                    ready = self.sleep(true, next)?;
+                }
             } else {
                 ready = both;
             }
