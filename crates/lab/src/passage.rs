@@ -107,9 +107,8 @@ impl Passage {
     /// # Errors
     /// When a namespace or an interface cannot be made.
     pub fn new(rig: Rig) -> Outcome<Self> {
-        let hold = || {
-            rig.begin(rig.command(Path::new("unshare"), &["--net", "--", "sleep", "infinity"]), "unshare")
-        };
+        let hold =
+            || rig.begin(rig.command(Path::new("unshare"), &["--net", "--", "sleep", "infinity"]), "unshare");
         let hosts = [hold()?, hold()?, hold()?];
         for host in &hosts {
             wait_for("a network namespace", || {
