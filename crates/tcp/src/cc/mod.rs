@@ -4,7 +4,10 @@
 //! is special to the engine. What was lost, what to resend and how much is in flight is the recovery module's
 //! business; a scheme only says how much it would like to have in flight, and how fast.
 
+#[cfg(test)]
+mod bench;
 pub mod cubic;
+pub mod hybla;
 pub mod hystart;
 pub mod law;
 pub mod linux;
