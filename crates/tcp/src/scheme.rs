@@ -3,7 +3,7 @@
 //! A new scheme is a file in `cc/`, and one line here; CONTRIBUTING shows how.
 
 use crate::cc::law::{Growth, Law};
-use crate::cc::{cubic, hybla, reno, vegas};
+use crate::cc::{cubic, hybla, reno, vegas, westwood};
 use crate::config::Stack;
 
 /// How losses are found.
@@ -76,6 +76,7 @@ const TABLE: &[Row] = &[
     row("vegas", RecoveryParams::plain(Detection::Vegas, Reduction::AtOnce), &vegas::LAW),
     row("cubic", RecoveryParams::MODERN, &cubic::LAW),
     row("hybla", RecoveryParams::MODERN, &hybla::LAW),
+    row("westwood", RecoveryParams::MODERN, &westwood::LAW),
 ];
 
 /// Loss recovery and window growth: separate axes, named together.

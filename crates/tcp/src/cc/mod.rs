@@ -14,6 +14,7 @@ pub mod linux;
 pub mod reno;
 pub mod standard;
 pub mod vegas;
+pub mod westwood;
 
 use crate::config::{Config, Stack};
 use crate::delivery::RateSample;
