@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod bench;
+pub mod bic;
 pub mod cubic;
 pub mod hybla;
 pub mod hystart;
