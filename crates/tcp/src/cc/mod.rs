@@ -8,6 +8,7 @@
 mod bench;
 pub mod bic;
 pub mod cubic;
+pub mod fast;
 pub mod htcp;
 pub mod hybla;
 pub mod hystart;
