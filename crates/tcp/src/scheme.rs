@@ -3,7 +3,7 @@
 //! A new scheme is a file in `cc/`, and one line here; CONTRIBUTING shows how.
 
 use crate::cc::law::{Growth, Law};
-use crate::cc::{bic, cubic, fast, htcp, hybla, reno, vegas, westwood};
+use crate::cc::{bbr, bic, cubic, fast, htcp, hybla, reno, vegas, westwood};
 use crate::config::Stack;
 
 /// How losses are found.
@@ -80,6 +80,7 @@ const TABLE: &[Row] = &[
     row("bic", RecoveryParams::MODERN, &bic::LAW),
     row("htcp", RecoveryParams::MODERN, &htcp::LAW),
     row("fast", RecoveryParams::MODERN, &fast::LAW),
+    row("bbr", RecoveryParams::OWN_WINDOW, &bbr::LAW),
 ];
 
 /// Loss recovery and window growth: separate axes, named together.

@@ -4,6 +4,7 @@
 //! is special to the engine. What was lost, what to resend and how much is in flight is the recovery module's
 //! business; a scheme only says how much it would like to have in flight, and how fast.
 
+pub mod bbr;
 #[cfg(test)]
 mod bench;
 pub mod bic;
@@ -13,11 +14,14 @@ pub mod htcp;
 pub mod hybla;
 pub mod hystart;
 pub mod law;
+#[cfg(test)]
+mod line;
 pub mod linux;
 pub mod reno;
 pub mod standard;
 pub mod vegas;
 pub mod westwood;
+mod windowed_max;
 
 use crate::config::{Config, Stack};
 use crate::delivery::RateSample;
