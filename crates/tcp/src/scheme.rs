@@ -3,7 +3,7 @@
 //! A new scheme is a file in `cc/`, and one line here; CONTRIBUTING shows how.
 
 use crate::cc::law::{Growth, Law};
-use crate::cc::{bbr, bic, cubic, fast, htcp, hybla, reno, vegas, westwood};
+use crate::cc::{bbr, bbr3, bic, cubic, fast, htcp, hybla, reno, vegas, westwood};
 use crate::config::Stack;
 
 /// How losses are found.
@@ -81,6 +81,7 @@ const TABLE: &[Row] = &[
     row("htcp", RecoveryParams::MODERN, &htcp::LAW),
     row("fast", RecoveryParams::MODERN, &fast::LAW),
     row("bbr", RecoveryParams::OWN_WINDOW, &bbr::LAW),
+    row("bbr3", RecoveryParams::OWN_WINDOW, &bbr3::LAW),
 ];
 
 /// Loss recovery and window growth: separate axes, named together.

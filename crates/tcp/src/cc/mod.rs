@@ -5,6 +5,7 @@
 //! business; a scheme only says how much it would like to have in flight, and how fast.
 
 pub mod bbr;
+pub mod bbr3;
 #[cfg(test)]
 mod bench;
 pub mod bic;
