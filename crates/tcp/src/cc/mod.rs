@@ -9,6 +9,7 @@ pub mod bbr3;
 #[cfg(test)]
 mod bench;
 pub mod bic;
+pub mod careful_resume;
 pub mod cubic;
 pub mod fast;
 pub mod htcp;
