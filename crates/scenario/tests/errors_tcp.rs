@@ -27,12 +27,12 @@ error: `tcp` cannot be "new-reno"
 }
 
 #[test]
-fn a_scheme_that_linux_has_not() {
+fn a_scheme_that_is_not_modelled_for_linux() {
     refuses(
         &edit(DUMBBELL, "\"newreno\"", "\"vegas\"\nstack = \"linux\""),
         &[],
         r#"
-error: a Linux host has no `vegas`
+error: `vegas` as Linux has it is not modelled
   --> test.toml:26:7
    |
 26 | tcp = "vegas"

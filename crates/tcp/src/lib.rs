@@ -28,6 +28,11 @@ pub mod timers;
 pub mod usage;
 pub mod window;
 
+/// The example in CONTRIBUTING compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+mod contributing {}
+
 pub use cc::law::Growth;
 pub use config::{
     Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack, Validation,

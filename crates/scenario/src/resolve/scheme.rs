@@ -28,7 +28,7 @@ pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack) -> Result<Scheme> {
 fn on(scheme: Scheme, stack: Stack, span: Span) -> Result<Scheme> {
     if stack == Stack::Linux && !scheme.on_linux() {
         let known: Vec<_> = Scheme::all().filter(Scheme::on_linux).map(|s| s.name).collect();
-        let message = format!("a Linux host has no `{}`", scheme.name);
+        let message = format!("`{}` as Linux has it is not modelled", scheme.name);
         return Err(Fault::new(span, message, format!("one of {}", known.join(", "))));
     }
     Ok(scheme.on(stack))

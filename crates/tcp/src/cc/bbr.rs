@@ -426,7 +426,8 @@ mod tests {
                 (a - 1.25).abs() < 0.01 && (b - 0.75).abs() < 0.01 && (c - 1.0).abs() < 0.01,
                 "{three:?}"
             );
-            let lasted = [down.since(*up), cruise.since(*down), end.since(*cruise)].map(|d| d.as_secs_f64());
+            let lasted =
+                [down.since(*up), cruise.since(*down), end.since(*cruise)].map(Duration::as_secs_f64);
             assert!((0.09..0.16).contains(&lasted[0]), "up: {lasted:?}");
             assert!((0.02..0.11).contains(&lasted[1]), "down: {lasted:?}");
             assert!((0.59..0.65).contains(&lasted[2]), "six phases: {lasted:?}");

@@ -428,6 +428,10 @@ impl Bbr3 {
         if !self.full.reached || self.adapt_long_term(path, ack, sample) {
             return;
         }
+        if self.state == State::Up && self.time_to_go_down(path, ack, sample) {
+            self.too_high = false;
+            return self.start_down(now, path);
+        }
         match self.state {
             State::Down | State::Cruise if self.time_to_probe(now) => self.start_refill(path),
             State::Down => {
@@ -437,12 +441,6 @@ impl Bbr3 {
                 }
             }
             State::Refill if self.round_began => self.start_up(path, sample),
-            State::Up => {
-                if self.time_to_go_down(path, ack, sample) {
-                    self.too_high = false;
-                    self.start_down(now, path);
-                }
-            }
             _ => {}
         }
     }

@@ -8,7 +8,8 @@
 //!   loss: cwnd = beta cwnd, beta = RTTmin / RTTmax within [0.5, 0.8]: what a drained queue of that size leaves; 0.5 when the rate changed by more than a fifth
 //!   since the loss before, for then the path is another.
 //! Deviations: a rate is the largest delivery-rate sample since the last loss. RTTmax comes down towards RTTmin by a twentieth per loss, as in Linux, so that one
-//! old queue is not remembered for ever. `rtt_scaling` (off, as in Linux until asked) multiplies alpha by RTT / 100 ms within [0.5, 10], as the draft has it.
+//! old queue is not remembered for ever. Growth is never faster than slow start's: a segment per acknowledged segment, which alpha passes after minutes.
+//! `rtt_scaling` (off, as in Linux until asked) multiplies alpha by RTT / 100 ms within [0.5, 10], as the draft has it.
 //! Defaults: D_L 1 s, adaptive backoff on, scaling off.
 
 use super::law::{Law, Params as _};
@@ -115,7 +116,7 @@ impl CongestionControl for Htcp {
         let since = cx.now.since(*self.lost_at.get_or_insert(cx.now));
         let acked = ack.acked.0 as f64 / self.window.mss() as f64;
         let alpha = self.alpha(since, path);
-        self.window.add(acked * alpha / self.window.segments());
+        self.window.add(acked * (alpha / self.window.segments()).min(1.0));
     }
 
     fn on_loss(&mut self, cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
