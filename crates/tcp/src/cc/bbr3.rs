@@ -1,7 +1,7 @@
 //! BBR, version 3.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, sections 5.3 to 5.6, here [D]. As version 1, the path is a rate and a round trip, and the sender paces at gain x rate; but
-//! losses above 2 % bound the model (`bbr3/bounds.rs`), and probing is rarer.
+//! losses above 2 % bound the model (`bbr3/bounds.rs`), and probing is rarer (`bbr3/cycle.rs`, `bbr3/probe_rtt.rs`).
 //!   Startup 2.77 -> Drain 0.5 -> DOWN 0.9 -> CRUISE 1 -> REFILL 1, a round -> UP 1.25 -> DOWN ..; window 2 BDP, in UP 2.25
 //!   probes every 2 to 3 s, or as many rounds as the BDP has segments, at most 63: as often as Reno would lose
 //!   max_bw: the largest rate of two probe cycles; bw = min(max_bw, short-term bound); 1 % is left to the queue
@@ -12,12 +12,13 @@
 //! Defaults: the draft's.
 
 mod bounds;
+mod cycle;
+mod probe_rtt;
 
 use self::bounds::{Bounds, Sample};
 use super::law::{Law, Params as _};
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
-use crate::limits::Limit;
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
 use std::collections::VecDeque;
@@ -26,19 +27,10 @@ use std::collections::VecDeque;
 const MAX_BW_CYCLES: u64 = 2;
 /// Rounds over which the excess of compressed acknowledgments is the maximum.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
-/// min_rtt is forgotten after this time.
-const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 /// Share of max_bw that is left so that queues drain.
 const PACING_MARGIN: f64 = 0.01;
-/// The pipe is full when three rounds bring less than this factor.
-const FULL_GROWTH: f64 = 1.25;
-const FULL_ROUNDS: u32 = 3;
-/// Startup ends when this many acknowledgments of a round found too many losses.
-const STARTUP_LOSSES: u32 = 6;
 /// Segments in flight that keep an ACK clock going.
 const MIN_SEGMENTS: u64 = 4;
-/// Most rounds between probes.
-const MOST_ROUNDS: u64 = 63;
 /// Shortest time between probes; up to a second is added.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 /// Largest send quantum.
@@ -245,10 +237,6 @@ impl Bbr3 {
         self.bdp(1.0).min(self.cwnd)
     }
 
-    fn probe_rtt_window(&self) -> u64 {
-        self.bdp(State::ProbeRtt.cwnd_gain()).max(self.least())
-    }
-
     /// The sample, with what was true as its segment was sent.
     fn sample(&mut self, path: &Path, ack: &Ack) -> Option<Sample> {
         let rate = ack.rate?;
@@ -313,194 +301,8 @@ impl Bbr3 {
         self.extra.take(self.rounds, extra);
     }
 
-    /// [D] 5.3.1.
-    fn check_full(&mut self, sample: &Sample) {
-        if !self.full.now && !sample.app_limited {
-            if sample.rate as f64 >= self.full.rate as f64 * FULL_GROWTH {
-                self.full.rate = sample.rate;
-                self.full.rounds = 0;
-            } else if self.round_began {
-                self.full.rounds += 1;
-                self.full.now = self.full.rounds >= FULL_ROUNDS;
-                self.full.reached |= self.full.now;
-            }
-        }
-        let lossy = self.recovering && self.bounds.round_began && self.bounds.events >= STARTUP_LOSSES;
-        if !self.full.reached && lossy && sample.too_high() {
-            self.full.reached = true;
-            self.bounds.long = self.bdp(1.0).max(self.bounds.latest_inflight());
-        }
-    }
-
-    fn restart_full(&mut self, rate: u64) {
-        self.full = FullPipe { rate, reached: self.full.reached, ..FullPipe::default() };
-    }
-
     const fn start_round(&mut self, path: &Path) {
         self.round_end = path.delivered;
-    }
-
-    fn start_down(&mut self, now: Instant, path: &Path) {
-        self.bounds.forget_congestion();
-        let drawn = mix(now.0);
-        self.rounds_since_probe = drawn & 1;
-        self.probe_wait = PROBE_WAIT + Duration((drawn >> 1) % 1_000_000_000);
-        self.cycle_at = now;
-        self.ack_phase = AckPhase::ProbeStopping;
-        self.start_round(path);
-        self.state = State::Down;
-    }
-
-    const fn start_refill(&mut self, path: &Path) {
-        self.bounds.forget_short_term();
-        self.bounds.begin_probe();
-        self.precautionary = false;
-        self.ack_phase = AckPhase::Refilling;
-        self.start_round(path);
-        self.state = State::Refill;
-    }
-
-    fn start_up(&mut self, path: &Path, sample: &Sample) {
-        self.ack_phase = AckPhase::ProbeStarting;
-        self.probe_sample = true;
-        self.start_round(path);
-        self.restart_full(sample.rate);
-        self.state = State::Up;
-        self.bounds.steeper(self.cwnd, self.mss);
-    }
-
-    /// [D] 5.3.3.8.3.
-    fn time_to_probe(&self, now: Instant) -> bool {
-        let rounds = (self.target() / self.mss).min(MOST_ROUNDS);
-        now > self.cycle_at + self.probe_wait || self.rounds_since_probe >= rounds
-    }
-
-    /// [D] 5.3.3.9, `AdaptLongTermModel`. True when it decided what to do next.
-    fn adapt_long_term(&mut self, path: &Path, ack: &Ack, sample: &Sample) -> bool {
-        if self.ack_phase == AckPhase::ProbeStarting && self.round_began {
-            self.ack_phase = AckPhase::ProbeFeedback;
-        }
-        if self.ack_phase == AckPhase::ProbeStopping && self.round_began {
-            self.probe_sample = false;
-            self.ack_phase = AckPhase::Init;
-            if self.state.in_cycle() {
-                self.cycles += u64::from(!sample.app_limited);
-                if self.precautionary && !self.too_high {
-                    self.start_refill(path);
-                    return true;
-                }
-            }
-        }
-        if !sample.too_high() && self.bounds.long != u64::MAX {
-            self.bounds.long = self.bounds.long.max(sample.in_flight);
-            let pressing = ack.limited_by == Limit::CongestionWindow && self.cwnd >= self.bounds.long;
-            if self.state == State::Up && pressing {
-                self.bounds.raise(ack.delivered, self.mss);
-                if self.round_began {
-                    self.bounds.steeper(self.cwnd, self.mss);
-                }
-            }
-        }
-        false
-    }
-
-    /// [D] 5.3.3.9, `IsTimeToGoDown`.
-    fn time_to_go_down(&mut self, path: &Path, ack: &Ack, sample: &Sample) -> bool {
-        if self.too_high && path.in_flight.0 >= self.bounds.long {
-            self.precautionary = true;
-            return true;
-        }
-        if ack.limited_by == Limit::CongestionWindow && self.cwnd >= self.bounds.long {
-            self.restart_full(sample.rate); // it is the bound that limits the rate
-            return false;
-        }
-        self.full.now
-    }
-
-    /// [D] 5.3.1 to 5.3.3: from state to state.
-    fn steer(&mut self, now: Instant, path: &Path, ack: &Ack, sample: &Sample) {
-        if self.state == State::Startup && self.full.reached {
-            self.state = State::Drain;
-        }
-        if self.state == State::Drain && path.in_flight.0 <= self.quantized(self.bdp(1.0)) {
-            self.start_down(now, path);
-        }
-        if !self.full.reached || self.adapt_long_term(path, ack, sample) {
-            return;
-        }
-        if self.state == State::Up && self.time_to_go_down(path, ack, sample) {
-            self.too_high = false;
-            return self.start_down(now, path);
-        }
-        match self.state {
-            State::Down | State::Cruise if self.time_to_probe(now) => self.start_refill(path),
-            State::Down => {
-                let headroom = self.bounds.with_headroom(self.mss, self.least());
-                if path.in_flight.0 <= headroom.min(self.quantized(self.bdp(1.0))) {
-                    self.state = State::Cruise;
-                }
-            }
-            State::Refill if self.round_began => self.start_up(path, sample),
-            _ => {}
-        }
-    }
-
-    /// [D] 5.3.4.3, `UpdateMinRTT`.
-    fn take_rtt(&mut self, now: Instant, ack: &Ack) {
-        let (least, at) = self.probe_rtt;
-        self.probe_rtt_expired = least.is_some() && now > at + self.params.probe_rtt_interval;
-        if let Some(rtt) = ack.rtt
-            && (self.probe_rtt_expired || least.is_none_or(|least| rtt < least))
-        {
-            self.probe_rtt = (Some(rtt), now);
-        }
-        let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
-        if let (Some(rtt), at) = self.probe_rtt
-            && (expired || self.min_rtt.is_none_or(|least| rtt < least))
-        {
-            self.min_rtt = Some(rtt);
-            self.min_rtt_at = at;
-        }
-    }
-
-    /// [D] 5.3.4.3, `CheckProbeRTT`.
-    fn check_probe_rtt(&mut self, now: Instant, path: &Path) {
-        if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle {
-            self.save_window();
-            self.state = State::ProbeRtt;
-            self.probe_rtt_until = None;
-            self.ack_phase = AckPhase::ProbeStopping;
-            self.start_round(path);
-        }
-        if self.state != State::ProbeRtt {
-            return;
-        }
-        match self.probe_rtt_until {
-            None if path.in_flight.0 <= self.probe_rtt_window() => {
-                self.probe_rtt_until = Some(now + self.params.probe_rtt_time);
-                self.probe_rtt_round = false;
-                self.start_round(path);
-            }
-            None => {}
-            Some(until) => {
-                self.probe_rtt_round |= self.round_began;
-                if self.probe_rtt_round && now > until {
-                    self.end_probe_rtt(now, path);
-                }
-            }
-        }
-    }
-
-    fn end_probe_rtt(&mut self, now: Instant, path: &Path) {
-        self.probe_rtt.1 = now;
-        self.cwnd = self.cwnd.max(self.saved);
-        self.bounds.forget_short_term();
-        if self.full.reached {
-            self.start_down(now, path);
-            self.state = State::Cruise;
-        } else {
-            self.state = State::Startup;
-        }
     }
 
     fn save_window(&mut self) {
