@@ -9,6 +9,7 @@
 //! what was queued.
 //! Deviations: a round is at least 50 ms, as in Linux, for paths so short that a round holds no more than an ACK or two. ECN marks are answered like losses.
 //! RTTmin is the smallest round trip of the whole connection.
+//! Linux filters twice with 7/8 (`twice = true`, `memory = 0.875`), which lags fourteen rounds behind a growing window, the paper's filter nine.
 //! Default: weight 0.9 of the old estimate.
 
 use super::law::{Law, Params as _};
@@ -25,6 +26,8 @@ params! {
     pub struct WestwoodParams {
         /// Weight of the old estimate of the rate when a round's rate is taken in.
         memory: f64 = 0.9, from 0.0, to 0.999;
+        /// Filter twice, one after the other, as Linux does with a memory of 0.875.
+        twice: bool = false;
     }
 }
 
@@ -41,8 +44,8 @@ pub const LAW: Law = Law {
 pub struct Westwood {
     params: WestwoodParams,
     window: Window,
-    /// Estimate in bytes per second; `None` before the first round has ended.
-    estimate: Option<f64>,
+    /// Rate in bytes per second after one filter, and after two; `None` before the first round has ended.
+    filtered: Option<(f64, f64)>,
     /// When the present sample began, and what had been delivered then.
     sample: Option<(Instant, u64)>,
 }
@@ -50,7 +53,7 @@ pub struct Westwood {
 impl Westwood {
     /// Starts from the given window.
     pub const fn new(window: Window, params: WestwoodParams) -> Self {
-        Self { params, window, estimate: None, sample: None }
+        Self { params, window, filtered: None, sample: None }
     }
 
     /// Takes a sample when a round trip has passed.
@@ -62,16 +65,22 @@ impl Westwood {
             return;
         }
         let rate = (path.delivered - before) as f64 / elapsed.as_secs_f64();
-        self.estimate = Some(match self.estimate {
-            Some(old) => self.params.memory * old + (1.0 - self.params.memory) * rate,
-            None => rate,
+        let m = self.params.memory;
+        self.filtered = Some(match self.filtered {
+            Some((once, twice)) => {
+                let once = m * once + (1.0 - m) * rate;
+                (once, m * twice + (1.0 - m) * once)
+            }
+            None => (rate, rate),
         });
         self.sample = Some((now, path.delivered));
     }
 
     /// What the estimated rate fills, in bytes.
     fn fills(&self, path: &Path) -> Option<u64> {
-        Some((self.estimate? * path.rtt_min.as_secs_f64()) as u64)
+        let (once, twice) = self.filtered?;
+        let estimate = if self.params.twice { twice } else { once };
+        Some((estimate * path.rtt_min.as_secs_f64()) as u64)
     }
 }
 
@@ -139,6 +148,20 @@ mod tests {
         b.lose();
         let lag = before - b.segments();
         assert!((8.0..=11.0).contains(&lag), "{before} {}", b.segments());
+    }
+
+    /// Linux's two filters of 7/8 lag seven rounds each.
+    #[test]
+    fn two_filters_lag_longer() {
+        let params = WestwoodParams { memory: 0.875, twice: true };
+        let mut b = Bench::new(Growth::with(&LAW, params), Duration::from_millis(100), 40, Some(2));
+        for _ in 0..100 {
+            b.round();
+        }
+        let before = b.segments();
+        b.lose();
+        let lag = before - b.segments();
+        assert!((13.0..=16.0).contains(&lag), "{before} {}", b.segments());
     }
 
     /// With as much again in the queue, half the window goes: BWE RTTmin is what the path holds.
