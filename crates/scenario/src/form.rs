@@ -83,6 +83,8 @@ pub(crate) struct TableInfo {
     pub(crate) doc: &'static [&'static str],
     pub(crate) keys: &'static [Key],
     pub(crate) includes: &'static [&'static TableInfo],
+    /// Markdown that the reference page has below the keys.
+    pub(crate) below: Option<fn() -> String>,
 }
 
 /// A value read from a file, with its place.
@@ -234,6 +236,7 @@ macro_rules! table {
                     }, )*)?
                 ],
                 includes: &[$($( <$Group as crate::form::Keys>::REF, )*)?],
+                below: None,
             };
 
             fn pick(table: &crate::value::Table, span: crate::source::Span, whose: &str) -> crate::diagnostic::Result<Self> {

@@ -82,6 +82,9 @@ fn write_table(out: &mut String, info: &'static TableInfo) {
     for included in info.includes {
         let _ = write!(out, "\nAnd every key of {}.\n", link(included));
     }
+    if let Some(below) = info.below {
+        let _ = write!(out, "\n{}", below());
+    }
 }
 
 fn link(info: &TableInfo) -> String {

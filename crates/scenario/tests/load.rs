@@ -6,6 +6,8 @@ use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_scenario::{
     App, Buffer, NodeKind, ParamValue, Reader, Scenario, Source, Start, Stop, load, reference,
 };
+use bentpipe_tcp::cc::cubic::{self, CubicParams};
+use bentpipe_tcp::cc::vegas::{self, VegasParams};
 use bentpipe_tcp::{
     Config, DelayedAck, Detection, Growth, Jitter, JitterKind, ReceiveBuffer, Reduction, RtoConfig, Scheme,
     Stack,
@@ -201,17 +203,15 @@ fn a_scheme_takes_parameters() {
     let cubic = scheme(
         "{ scheme = \"cubic\", beta = 0.8, hystart = false, recovery = { detection = \"sack\", reduction = \"rate-halving\", frto = false } }",
     );
-    let Growth::Cubic(params) = cubic.growth else { panic!("{cubic:?}") };
-    assert_eq!((params.beta, params.c, params.fast_convergence, params.hystart), (0.8, 0.4, true, false));
+    let params = CubicParams { beta: 0.8, hystart: false, ..CubicParams::default() };
+    assert_eq!(cubic.growth, Growth::with(&cubic::LAW, params));
     assert_eq!(
         (cubic.recovery.detection, cubic.recovery.reduction),
         (Detection::Sack, Reduction::RateHalving)
     );
     assert!(!cubic.recovery.frto);
-    let Growth::Vegas(params) = scheme("{ scheme = \"vegas\", alpha = 2, beta = 4 }").growth else {
-        panic!()
-    };
-    assert_eq!((params.alpha, params.beta, params.gamma), (2.0, 4.0, 1.0));
+    let vegas = scheme("{ scheme = \"vegas\", alpha = 2, beta = 4 }");
+    assert_eq!(vegas.growth, Growth::with(&vegas::LAW, VegasParams { alpha: 2.0, beta: 4.0, gamma: 1.0 }));
 }
 
 #[test]

@@ -290,6 +290,8 @@ impl Connection {
             round: self.round.number,
             una: self.board.una(),
             next: self.board.next(),
+            delivered: self.rate.delivered(),
+            lost: self.board.marked(),
         }
     }
 

@@ -15,6 +15,8 @@ pub struct RateSample {
     pub interval: Duration,
     /// True when the application, not the path, set the pace.
     pub app_limited: bool,
+    /// What had been delivered in all when the segment was sent that gave the sample: it tells round trips apart.
+    pub prior: u64,
 }
 
 impl RateSample {
@@ -106,6 +108,6 @@ impl DeliveryRate {
             return None;
         }
         let delivered = Size(self.delivered - snap.delivered);
-        Some(RateSample { delivered, interval, app_limited: snap.app_limited })
+        Some(RateSample { delivered, interval, app_limited: snap.app_limited, prior: snap.delivered })
     }
 }

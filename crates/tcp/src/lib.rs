@@ -28,11 +28,17 @@ pub mod timers;
 pub mod usage;
 pub mod window;
 
+/// The example in CONTRIBUTING compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+mod contributing {}
+
+pub use cc::law::Growth;
 pub use config::{
     Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack, Validation,
 };
 pub use connection::Connection;
 pub use handshake::{Offer, reset_for};
 pub use limits::Limit;
-pub use scheme::{Detection, Growth, RecoveryParams, Reduction, Scheme};
+pub use scheme::{Detection, RecoveryParams, Reduction, Scheme};
 pub use state::{Chance, Event, State, Stats, Tuple};

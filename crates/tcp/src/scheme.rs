@@ -1,7 +1,9 @@
-//! The one table: a scheme's name and parameters -> loss recovery and congestion control.
+//! The one table: a scheme's name -> loss recovery and law of growth.
+//!
+//! A new scheme is a file in `cc/`, and one line here; CONTRIBUTING shows how.
 
-use crate::cc::cubic::CubicParams;
-use crate::cc::vegas::VegasParams;
+use crate::cc::law::{Growth, Law};
+use crate::cc::{bbr, bbr3, bic, careful_resume, cubic, fast, htcp, hybla, reno, vegas, westwood};
 use crate::config::Stack;
 
 /// How losses are found.
@@ -41,16 +43,47 @@ pub struct RecoveryParams {
     pub frto: bool,
 }
 
-/// The growth half of a scheme.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Growth {
-    /// RFC 5681.
-    Reno,
-    /// Brakmo, O'Malley, Peterson 1994.
-    Vegas(VegasParams),
-    /// RFC 9438, with HyStart++ (RFC 9406).
-    Cubic(CubicParams),
+impl RecoveryParams {
+    /// Today's: RACK, PRR, F-RTO.
+    pub const MODERN: Self = Self { detection: Detection::Rack, reduction: Reduction::Prr, frto: true };
+    /// The same for schemes that say themselves how the window moves while losses are repaired.
+    pub const OWN_WINDOW: Self = Self { reduction: Reduction::AtOnce, ..Self::MODERN };
+
+    /// Without doubt of timeouts.
+    const fn plain(detection: Detection, reduction: Reduction) -> Self {
+        Self { detection, reduction, frto: false }
+    }
 }
+
+/// A line of the table.
+#[derive(Clone, Copy)]
+struct Row {
+    name: &'static str,
+    recovery: RecoveryParams,
+    law: &'static Law,
+}
+
+const fn row(name: &'static str, recovery: RecoveryParams, law: &'static Law) -> Row {
+    Row { name, recovery, law }
+}
+
+/// The table, in the order of the documentation.
+const TABLE: &[Row] = &[
+    row("reno", RecoveryParams::plain(Detection::Reno, Reduction::AtOnce), &reno::LAW),
+    row("newreno", RecoveryParams::plain(Detection::NewReno, Reduction::AtOnce), &reno::LAW),
+    row("sack", RecoveryParams::plain(Detection::Sack, Reduction::AtOnce), &reno::LAW),
+    row("rate-halving", RecoveryParams::plain(Detection::Sack, Reduction::RateHalving), &reno::LAW),
+    row("vegas", RecoveryParams::plain(Detection::Vegas, Reduction::AtOnce), &vegas::LAW),
+    row("cubic", RecoveryParams::MODERN, &cubic::LAW),
+    row("hybla", RecoveryParams::MODERN, &hybla::LAW),
+    row("westwood", RecoveryParams::MODERN, &westwood::LAW),
+    row("bic", RecoveryParams::MODERN, &bic::LAW),
+    row("htcp", RecoveryParams::MODERN, &htcp::LAW),
+    row("fast", RecoveryParams::MODERN, &fast::LAW),
+    row("bbr", RecoveryParams::OWN_WINDOW, &bbr::LAW),
+    row("bbr3", RecoveryParams::OWN_WINDOW, &bbr3::LAW),
+    row("careful-resume", RecoveryParams::MODERN, &careful_resume::LAW),
+];
 
 /// Loss recovery and window growth: separate axes, named together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,23 +98,33 @@ pub struct Scheme {
 
 impl Scheme {
     /// Names a user may write, in the order the documentation lists them.
-    pub const NAMES: [&'static str; 6] = ["reno", "newreno", "sack", "rate-halving", "vegas", "cubic"];
+    pub const NAMES: [&'static str; TABLE.len()] = {
+        let mut names = [""; TABLE.len()];
+        let mut i = 0;
+        while i < names.len() {
+            names[i] = TABLE[i].name;
+            i += 1;
+        }
+        names
+    };
 
     /// The scheme called `name`, with its default parameters.
     pub fn named(name: &str) -> Option<Self> {
-        use Detection as D;
-        use Reduction as R;
-        let (detection, reduction, frto, growth) = match name {
-            "reno" => (D::Reno, R::AtOnce, false, Growth::Reno),
-            "newreno" => (D::NewReno, R::AtOnce, false, Growth::Reno),
-            "sack" => (D::Sack, R::AtOnce, false, Growth::Reno),
-            "rate-halving" => (D::Sack, R::RateHalving, false, Growth::Reno),
-            "vegas" => (D::Vegas, R::AtOnce, false, Growth::Vegas(VegasParams::default())),
-            "cubic" => (D::Rack, R::Prr, true, Growth::Cubic(CubicParams::default())),
-            _ => return None,
-        };
-        let name = Self::NAMES.into_iter().find(|n| *n == name)?;
-        Some(Self { name, recovery: RecoveryParams { detection, reduction, frto }, growth })
+        TABLE.iter().find(|row| row.name == name).map(Self::of)
+    }
+
+    /// All schemes with their defaults, in the order of [`Scheme::NAMES`].
+    pub fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(Self::of)
+    }
+
+    const fn of(row: &Row) -> Self {
+        Self { name: row.name, recovery: row.recovery, growth: Growth::of(row.law) }
+    }
+
+    /// The laws in the table, one for each scheme: for tables that are made at compile time.
+    pub const fn law(i: usize) -> &'static Law {
+        TABLE[i].law
     }
 
     /// The scheme as `stack` has it. Linux finds losses by RACK with SACK and as NewReno without, reduces by PRR and doubts every timeout, whatever the
@@ -97,6 +140,11 @@ impl Scheme {
         }
     }
 
+    /// True when Linux's own variant of the scheme is modelled.
+    pub const fn on_linux(&self) -> bool {
+        self.growth.law().linux.is_some() && !matches!(self.recovery.reduction, Reduction::RateHalving)
+    }
+
     /// True when the scheme is of no use without SACK.
     pub const fn wants_sack(&self) -> bool {
         matches!(self.recovery.detection, Detection::Sack | Detection::Rack)
@@ -106,5 +154,52 @@ impl Scheme {
 impl Default for Scheme {
     fn default() -> Self {
         Self::named("cubic").expect("the table holds its own default")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::law::{Range, Value};
+    use core::mem::discriminant;
+
+    #[test]
+    fn names_are_unique_and_defaults_are_in_range() {
+        let all: Vec<Scheme> = Scheme::all().collect();
+        for (i, scheme) in all.iter().enumerate() {
+            assert!(all[..i].iter().all(|other| other.name != scheme.name), "{} is there twice", scheme.name);
+            assert_eq!(scheme.growth.check(), Ok(()), "{}", scheme.name);
+            for (param, value) in scheme.growth.params() {
+                assert!(param.range.holds(value), "{}: {}", scheme.name, param.name);
+            }
+        }
+    }
+
+    /// A key of scenario files has one kind, whatever schemes share it.
+    #[test]
+    fn a_name_of_a_parameter_has_one_kind() {
+        let all: Vec<_> = Scheme::all().flat_map(|s| s.growth.law().params.iter()).collect();
+        for (i, a) in all.iter().enumerate() {
+            for b in &all[i..] {
+                assert!(a.name != b.name || discriminant(&a.range) == discriminant(&b.range), "{}", a.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_set_by_name_kind_and_range() {
+        let mut growth = Scheme::default().growth;
+        assert!(growth.set("beta", Value::Number(0.8)));
+        assert_eq!(growth.get("beta"), Some(Value::Number(0.8)));
+        for (name, value) in [
+            ("beta", Value::Number(1.0)),
+            ("beta", Value::Number(f64::NAN)),
+            ("beta", Value::Switch(true)),
+            ("rtt0", Value::Number(0.8)),
+        ] {
+            assert!(!growth.set(name, value), "{name} = {value:?}");
+        }
+        assert_ne!(growth, Scheme::default().growth);
+        assert!(matches!(growth.law().params[0].range, Range::Number { .. }));
     }
 }

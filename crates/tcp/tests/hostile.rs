@@ -84,7 +84,7 @@ fn check(c: &Connection, now: Instant) {
 fn pump(c: &mut Connection, world: &mut World, now: Instant) {
     c.timer(&mut world.cx(now, NodeId(0)));
     let sent = (0..100_000).take_while(|_| c.transmit(&mut world.cx(now, NodeId(0))).is_some()).count();
-    assert!(sent < 100_000, "it never stops");
+    assert!(sent < 100_000, "it never stops: {:?} {:?}", c.config().scheme, c.path());
     check(c, now);
 }
 

@@ -244,8 +244,15 @@ fn chance(end: &mut End) -> Chance {
     Chance { isn: end.isn, timestamp: end.isn.0 ^ 0x5555, jitter }
 }
 
-fn growths() -> [Growth; 3] {
-    ["reno", "vegas", "cubic"].map(|n| Scheme::named(n).unwrap().growth)
+/// Every law of the table of schemes, once.
+fn growths() -> Vec<Growth> {
+    let mut growths: Vec<Growth> = Vec::new();
+    for scheme in Scheme::all() {
+        if !growths.contains(&scheme.growth) {
+            growths.push(scheme.growth);
+        }
+    }
+    growths
 }
 
 /// Host options drawn at random: each may be absent.

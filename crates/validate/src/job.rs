@@ -5,7 +5,8 @@ use crate::quantity::BOTTLENECK;
 use bentpipe_base::{Duration, Instant, Probability};
 use bentpipe_scenario::{Scenario, Source};
 use bentpipe_sim::{Observe, SharedSink};
-use bentpipe_tcp::{DelayedAck, Growth};
+use bentpipe_tcp::DelayedAck;
+use bentpipe_tcp::cc::law::Value;
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -144,10 +145,9 @@ impl Change {
             Change::None => {}
             Change::OldCubic => {
                 for flow in &mut scenario.flows {
-                    if let Growth::Cubic(cubic) = &mut flow.sender.scheme.growth {
-                        cubic.beta = 0.8;
-                        cubic.hystart = false;
-                    }
+                    let growth = &mut flow.sender.scheme.growth;
+                    growth.set("beta", Value::Number(0.8));
+                    growth.set("hystart", Value::Switch(false));
                 }
             }
             Change::DelayedAcks => {
@@ -188,8 +188,9 @@ mod tests {
     fn changes_arrive() {
         let job = Job::new(File::Sharing, &[("tcp", "cubic"), ("duration", "20 s")]);
         let scenario = job.clone().with(Change::OldCubic).scenario().unwrap();
-        let Growth::Cubic(cubic) = scenario.flows[0].sender.scheme.growth else { panic!("not CUBIC") };
-        assert!((cubic.beta - 0.8).abs() < 1e-12 && !cubic.hystart);
+        let growth = scenario.flows[0].sender.scheme.growth;
+        assert_eq!(growth.get("beta"), Some(Value::Number(0.8)));
+        assert_eq!(growth.get("hystart"), Some(Value::Switch(false)));
         let (from, to) = job.with(Change::MeasureFrom(5)).scenario().unwrap().measure.unwrap();
         assert!((from.as_secs_f64() - 5.0).abs() < 1e-12 && (to.as_secs_f64() - 20.0).abs() < 1e-12);
     }

@@ -5,8 +5,7 @@ use super::is_tcp;
 use super::options::UNSCALED;
 use bentpipe_base::Duration;
 use bentpipe_scenario::{FlowSpec, Scenario};
-use bentpipe_tcp::cc::cubic::CubicParams;
-use bentpipe_tcp::{Config, Detection, Growth, ReceiveBuffer, Reduction, Stack, Validation};
+use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Reduction, Scheme, Stack, Validation};
 use std::collections::BTreeMap;
 
 /// What a kernel does before the first sample of a round trip (`TCP_TIMEOUT_INIT`).
@@ -81,12 +80,10 @@ fn scheme(config: &Config) -> Vec<String> {
     if rfc && scheme.recovery.reduction != Reduction::Prr {
         texts.push("the kernel reduces its window by PRR (RFC 9937)".to_owned());
     }
-    match scheme.growth {
-        Growth::Cubic(params) if params != CubicParams::default() => {
-            texts.push("parameters of cubic are the kernel's own".to_owned());
-        }
-        Growth::Vegas(_) => texts.push("parameters of vegas are the kernel's own".to_owned()),
-        _ => {}
+    let own = Scheme::named(scheme.name).map(|plain| plain.growth);
+    let changed = own != Some(scheme.growth) || scheme.growth.law().linux.is_none();
+    if changed && !scheme.growth.law().params.is_empty() {
+        texts.push(format!("parameters of {} are the kernel's own", scheme.name));
     }
     texts
 }

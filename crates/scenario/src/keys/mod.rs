@@ -7,6 +7,7 @@ mod flows;
 mod gateways;
 mod network;
 mod observe;
+mod scheme;
 mod sweep;
 mod tcp;
 
@@ -15,6 +16,7 @@ pub(crate) use flows::*;
 pub(crate) use gateways::*;
 pub(crate) use network::*;
 pub(crate) use observe::*;
+pub(crate) use scheme::*;
 pub(crate) use sweep::*;
 pub(crate) use tcp::*;
 

@@ -1,5 +1,6 @@
 //! Keys of the TCP at both ends of a flow.
 
+use super::scheme::SchemeKeys;
 use crate::form::{either, table};
 use crate::scalars::{SchemeName, SendBuffer, Ssthresh, Whole, Window};
 use bentpipe_base::{Duration, Size};
@@ -83,32 +84,6 @@ table! {
             count: Whole<1, 1000> = "`2`",
             /// After this time, which is less than 500 ms. A Linux host: `"40 ms"`.
             timeout: Duration = "`\"200 ms\"`",
-        }
-    }
-}
-
-table! {
-    /// A scheme and what to change about it.
-    struct SchemeKeys "tcp" {
-        required {
-            /// Name of the scheme.
-            scheme: SchemeName,
-        }
-        optional {
-            /// Loss recovery.
-            recovery: RecoveryKeys = "as the scheme",
-            /// cubic: multiplicative decrease, 0.1 to 0.95. vegas: shrink above this many queued segments.
-            beta: f64 = "cubic `0.7`, vegas `3`",
-            /// cubic: aggressiveness C in segments/s^3, 0.001 to 100.
-            c: f64 = "`0.4`",
-            /// cubic: fast convergence.
-            fast_convergence: bool = "`true`",
-            /// cubic: HyStart++ ends slow start.
-            hystart: bool = "`true`",
-            /// vegas: grow below this many queued segments.
-            alpha: f64 = "`1`",
-            /// vegas: leave slow start above this many queued segments.
-            gamma: f64 = "`1`",
         }
     }
 }

@@ -4,7 +4,8 @@ use super::{quoted, size, time};
 use crate::form::Word as _;
 use crate::types::FlowSpec;
 use bentpipe_base::{Duration, Size};
-use bentpipe_tcp::{Config, Growth, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams, Scheme};
+use bentpipe_tcp::cc::law::Value;
+use bentpipe_tcp::{Config, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams, Scheme};
 use core::fmt::Write as _;
 
 /// The options of a flow, and those that its receiver has different, as a table.
@@ -65,17 +66,13 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
 
 fn scheme(scheme: &Scheme) -> String {
     let mut out = format!("{{ scheme = {}, recovery = {}", quoted(scheme.name), recovery(scheme.recovery));
-    let _ = match scheme.growth {
-        Growth::Reno => Ok(()),
-        Growth::Vegas(p) => {
-            write!(out, ", alpha = {:?}, beta = {:?}, gamma = {:?}", p.alpha, p.beta, p.gamma)
-        }
-        Growth::Cubic(p) => write!(
-            out,
-            ", beta = {:?}, c = {:?}, fast_convergence = {}, hystart = {}",
-            p.beta, p.c, p.fast_convergence, p.hystart
-        ),
-    };
+    for (param, value) in scheme.growth.params() {
+        let _ = match value {
+            Value::Number(v) => write!(out, ", {} = {v:?}", param.name),
+            Value::Switch(v) => write!(out, ", {} = {v}", param.name),
+            Value::Time(v) => write!(out, ", {} = {}", param.name, time(v)),
+        };
+    }
     out + " }"
 }
 

@@ -13,29 +13,36 @@
 //! results do not depend on the platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
 
 use super::hystart::{CSS_GROWTH_DIVISOR, Hystart, HystartParams, L_UNPACED, Phase};
+use super::law::{Law, Params as _};
+use super::linux::LinuxCubic;
 use super::standard::Window;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
 use crate::limits::Limit;
+use crate::params;
 use bentpipe_base::{Cx, Instant, Size};
 
-/// Parameters of RFC 9438 and RFC 9406.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CubicParams {
-    /// Multiplicative decrease factor; 0.7 in RFC 9438, 0.8 in the Linux of 2008. Range 0.1..=0.95.
-    pub beta: f64,
-    /// Aggressiveness C in segments/s^3. 0.4 in RFC 9438.
-    pub c: f64,
-    /// Fast convergence (RFC 9438, section 4.7).
-    pub fast_convergence: bool,
-    /// HyStart++ (RFC 9406) ends slow start.
-    pub hystart: bool,
-}
-
-impl Default for CubicParams {
-    fn default() -> Self {
-        Self { beta: 0.7, c: 0.4, fast_convergence: true, hystart: true }
+params! {
+    /// Parameters of RFC 9438 and RFC 9406.
+    pub struct CubicParams {
+        /// Multiplicative decrease: what a loss leaves of the window. 0.7 in RFC 9438, 0.8 in the Linux of 2008.
+        beta: f64 = 0.7, from 0.1, to 0.95;
+        /// Aggressiveness C in segments/s^3.
+        c: f64 = 0.4, from 1e-3, to 100.0;
+        /// Fast convergence (RFC 9438, section 4.7).
+        fast_convergence: bool = true;
+        /// HyStart++ (RFC 9406) ends slow start.
+        hystart: bool = true;
     }
 }
+
+/// For the table of schemes.
+pub const LAW: Law = Law {
+    params: CubicParams::LIST,
+    linux: Some(|start, values| {
+        Box::new(LinuxCubic::new(start.segments(), CubicParams::of(values), start.config.pacing))
+    }),
+    ..Law::new("cubic", |start, values| Box::new(Cubic::new(start.window(), CubicParams::of(values))))
+};
 
 /// The congestion-avoidance state since the last loss.
 #[derive(Clone, Copy, Debug)]

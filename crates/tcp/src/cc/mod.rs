@@ -4,17 +4,30 @@
 //! is special to the engine. What was lost, what to resend and how much is in flight is the recovery module's
 //! business; a scheme only says how much it would like to have in flight, and how fast.
 
+pub mod bbr;
+pub mod bbr3;
+#[cfg(test)]
+mod bench;
+pub mod bic;
+pub mod careful_resume;
 pub mod cubic;
+pub mod fast;
+pub mod htcp;
+pub mod hybla;
 pub mod hystart;
+pub mod law;
+#[cfg(test)]
+mod line;
 pub mod linux;
 pub mod reno;
 pub mod standard;
 pub mod vegas;
+pub mod westwood;
+mod windowed_max;
 
 use crate::config::{Config, Stack};
 use crate::delivery::RateSample;
 use crate::limits::Limit;
-use crate::scheme::Growth;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use core::fmt::Debug;
 
@@ -105,6 +118,10 @@ pub struct Path {
     pub una: u64,
     /// Stream position sent.
     pub next: u64,
+    /// Bytes delivered since the connection began, SACKed ones included.
+    pub delivered: u64,
+    /// Bytes ever believed lost; it only grows.
+    pub lost: u64,
 }
 
 /// One acknowledgment that delivered something.
@@ -134,6 +151,16 @@ pub struct Ack {
     pub probes: u32,
     /// A rate granted by the network.
     pub granted: Option<Grant>,
+}
+
+impl Ack {
+    /// True when a window that answers losses may grow by this acknowledgment: new data is acknowledged, the window was the limit, and no loss is being repaired.
+    #[inline]
+    pub fn may_grow(&self) -> bool {
+        self.acked > Size::ZERO
+            && self.limited_by == Limit::CongestionWindow
+            && matches!(self.episode, Episode::Open | Episode::Timeout)
+    }
 }
 
 /// A rate granted by the network.
@@ -215,18 +242,9 @@ pub trait CongestionControl: Debug + Send {
 
 /// Builds the controller that `config` names.
 pub fn build(config: &Config, mss: Size) -> Box<dyn CongestionControl> {
-    if config.stack == Stack::Linux {
-        let window = linux::Segments::new(mss, config.initial_window, config.initial_ssthresh);
-        match config.scheme.growth {
-            Growth::Reno => return Box::new(linux::LinuxReno::new(window)),
-            Growth::Cubic(params) => return Box::new(linux::LinuxCubic::new(window, params, config.pacing)),
-            Growth::Vegas(_) => {} // Linux's own is another; this one runs on a Linux host as it is
-        }
-    }
-    let window = standard::Window::new(mss, config.initial_window, config.initial_ssthresh);
-    match config.scheme.growth {
-        Growth::Reno => Box::new(reno::Reno::new(window)),
-        Growth::Vegas(params) => Box::new(vegas::Vegas::new(window, params)),
-        Growth::Cubic(params) => Box::new(cubic::Cubic::new(window, params)),
+    let start = law::Start { mss, config };
+    match config.stack {
+        Stack::Rfc => config.scheme.growth.build(&start),
+        Stack::Linux => config.scheme.growth.build_linux(&start),
     }
 }

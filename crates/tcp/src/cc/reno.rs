@@ -4,6 +4,8 @@
 //! Serves `reno`, `newreno`, `sack` and `rate-halving`: they differ in recovery, not in growth.
 //! Deviation: none. ECN echo as a loss (RFC 3168, section 6.1.2).
 
+use super::law::Law;
+use super::linux::LinuxReno;
 use super::standard::Window;
 use super::{Ack, CongestionControl, Episode, Loss, Path, Plan};
 use crate::limits::Limit;
@@ -11,6 +13,12 @@ use bentpipe_base::{Cx, Size};
 
 /// RFC 5681's multiplicative decrease.
 const HALF: f64 = 0.5;
+
+/// For the table of schemes.
+pub const LAW: Law = Law {
+    linux: Some(|start, _| Box::new(LinuxReno::new(start.segments()))),
+    ..Law::new("reno", |start, _| Box::new(Reno::new(start.window())))
+};
 
 /// The Reno controller.
 #[derive(Clone, Debug)]

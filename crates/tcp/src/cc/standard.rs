@@ -19,6 +19,8 @@ pub struct Window {
     initial: u64,
     /// Acknowledged bytes that have not yet made a whole window.
     credit: u64,
+    /// Growth that has not yet made a byte.
+    fraction: f64,
     before: (u64, u64),
 }
 
@@ -27,7 +29,7 @@ impl Window {
     pub fn new(mss: Size, segments: u32, ssthresh: Option<Size>) -> Self {
         let cwnd = u64::from(segments) * mss.0;
         let ssthresh = ssthresh.map_or(u64::MAX, |s| s.0.max(2 * mss.0));
-        Self { mss: mss.0, cwnd, ssthresh, initial: cwnd, credit: 0, before: (cwnd, ssthresh) }
+        Self { mss: mss.0, cwnd, ssthresh, initial: cwnd, credit: 0, fraction: 0.0, before: (cwnd, ssthresh) }
     }
 
     /// Congestion window in bytes.
@@ -79,6 +81,36 @@ impl Window {
         }
     }
 
+    /// The window in segments.
+    #[inline]
+    pub fn segments(&self) -> f64 {
+        self.cwnd as f64 / self.mss as f64
+    }
+
+    /// Adds `segments`, which need not be whole and may be negative; fractions of a byte are kept for the next time.
+    pub fn add(&mut self, segments: f64) {
+        let wished = self.cwnd as f64 + self.fraction + segments * self.mss as f64;
+        let cwnd = wished.max(self.mss as f64).min(u64::MAX as f64 / 2.0);
+        self.cwnd = cwnd as u64;
+        self.fraction = cwnd - self.cwnd as f64;
+    }
+
+    /// Slow start that stops at the threshold.
+    pub fn slow_start_to_threshold(&mut self, segments: f64) {
+        self.add(segments);
+        self.cwnd = self.cwnd.min(self.ssthresh);
+    }
+
+    /// The threshold, for traces.
+    pub fn threshold(&self) -> Option<Size> {
+        (self.ssthresh != u64::MAX).then_some(Size(self.ssthresh))
+    }
+
+    /// What a loss reduces where the law says "the window": the window, if it was used up to the segment that did not fit; else the flight.
+    pub const fn used(&self, path: &Path) -> Size {
+        if path.flight.0 + self.mss > self.cwnd { Size(self.cwnd) } else { path.flight }
+    }
+
     /// Answers a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh; or from the window in force and one segment after a timeout.
     pub fn reduce(&mut self, path: &Path, cause: LossCause, factor: f64) {
         let base = match cause {
@@ -91,6 +123,7 @@ impl Window {
     /// The same from another base than the FlightSize.
     pub fn reduce_from(&mut self, base: Size, cause: LossCause, factor: f64) {
         self.credit = 0;
+        self.fraction = 0.0;
         if cause != LossCause::RepeatedTimeout {
             self.before = (self.cwnd, self.ssthresh);
             self.set_ssthresh((base.0 as f64 * factor) as u64);

@@ -10,27 +10,41 @@
 //! Deviations: as ns-2, a cut ends slow start for good (ssthresh = 2 segments); a timeout leaves one segment and
 //! ssthresh at half the flight. Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
 
+use super::law::{Law, Misfit, Params as _, Values};
 use super::standard::Window;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
 use crate::limits::Limit;
+use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Size};
 
-/// Thresholds in segments.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VegasParams {
-    /// Grow while fewer segments than this wait in the queue.
-    pub alpha: f64,
-    /// Shrink when more segments than this wait.
-    pub beta: f64,
-    /// Leave slow start when more segments than this wait.
-    pub gamma: f64,
+/// Most segments that Vegas may keep in the queue.
+const MOST_QUEUED: f64 = 1e6;
+
+params! {
+    /// Thresholds in segments; the defaults are ns-2's.
+    pub struct VegasParams {
+        /// Grow while fewer segments than this wait in the queue.
+        alpha: f64 = 1.0, from 0.0, to MOST_QUEUED;
+        /// Shrink when more segments than this wait in the queue.
+        beta: f64 = 3.0, from 0.0, to MOST_QUEUED;
+        /// Leave slow start when more segments than this wait in the queue.
+        gamma: f64 = 1.0, from 0.0, to MOST_QUEUED;
+    }
 }
 
-impl Default for VegasParams {
-    /// ns-2's values.
-    fn default() -> Self {
-        Self { alpha: 1.0, beta: 3.0, gamma: 1.0 }
+/// For the table of schemes.
+pub const LAW: Law = Law {
+    params: VegasParams::LIST,
+    check,
+    ..Law::new("vegas", |start, values| Box::new(Vegas::new(start.window(), VegasParams::of(values))))
+};
+
+fn check(values: &Values) -> Result<(), Misfit> {
+    let p = VegasParams::of(values);
+    if p.alpha > p.beta {
+        return Err(Misfit { keys: ["alpha", "beta"], message: "`alpha` is more than `beta`" });
     }
+    Ok(())
 }
 
 /// What Vegas does with the window during the present round.

@@ -1,7 +1,7 @@
 //! CUBIC: RFC 9438, and HyStart++: RFC 9406.
 
 use crate::script::{Dialogue, acks, plain_with, sacks};
-use bentpipe_tcp::cc::cubic::CubicParams;
+use bentpipe_tcp::cc::cubic::{self, CubicParams};
 use bentpipe_tcp::{Config, Detection, Growth, Reduction};
 
 const C: f64 = 0.4;
@@ -11,7 +11,7 @@ fn cubic(params: CubicParams) -> Config {
     config.scheme.recovery.detection = Detection::Sack;
     config.scheme.recovery.reduction = Reduction::AtOnce;
     config.scheme.recovery.frto = false;
-    config.scheme.growth = Growth::Cubic(params);
+    config.scheme.growth = Growth::with(&cubic::LAW, params);
     config
 }
 

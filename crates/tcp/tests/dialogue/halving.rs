@@ -2,7 +2,7 @@
 
 use crate::script::{Dialogue, acks, plain_with, sacks};
 use bentpipe_tcp::Growth;
-use bentpipe_tcp::cc::cubic::CubicParams;
+use bentpipe_tcp::cc::cubic;
 
 /// "The rate-halving algorithm", section 3: one segment for two that are delivered, until half the flight is left.
 #[test]
@@ -51,7 +51,7 @@ fn one_ack_lets_no_burst_go() {
 #[test]
 fn it_stops_at_the_window_of_the_scheme() {
     let mut config = plain_with("rate-halving");
-    config.scheme.growth = Growth::Cubic(CubicParams::default());
+    config.scheme.growth = Growth::of(&cubic::LAW);
     let mut d = Dialogue::flying(config, 20);
     for r in 4..=20 {
         d.gets(sacks(0, &[(1, r)])).drain();

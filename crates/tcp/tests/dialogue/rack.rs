@@ -1,12 +1,13 @@
 //! RACK: RFC 8985, section 6. The smallest RTT is 100 ms, so a quarter of it is 25 ms.
 
 use crate::script::{Dialogue, acks, data, nth, plain_with, sacks};
+use bentpipe_tcp::cc::reno;
 use bentpipe_tcp::{Config, Detection, Growth, RecoveryParams, Reduction, Scheme};
 
 pub(crate) fn rack() -> Config {
     let recovery = RecoveryParams { detection: Detection::Rack, reduction: Reduction::AtOnce, frto: false };
     let config = plain_with("cubic");
-    Config { scheme: Scheme { recovery, growth: Growth::Reno, ..config.scheme }, ..config }
+    Config { scheme: Scheme { recovery, growth: Growth::of(&reno::LAW), ..config.scheme }, ..config }
 }
 
 fn flying(n: u32) -> Dialogue {

@@ -1,0 +1,179 @@
+//! `tcp = { scheme = ..., ... }`: a scheme and its parameters.
+//!
+//! The parameters are those of the table of schemes in the engine: a scheme that is added there needs nothing here.
+
+use super::tcp::RecoveryKeys;
+use crate::diagnostic::Result;
+use crate::form::{At, Form, Key, Keys, Read, TableInfo, optional, read_table, required};
+use crate::quantity;
+use crate::scalars::SchemeName;
+use crate::schema::paragraph;
+use crate::source::Span;
+use crate::value::{Table, Value};
+use bentpipe_tcp::Scheme;
+use bentpipe_tcp::cc::law::{self, Param, Range};
+use core::fmt::Write as _;
+
+/// A scheme and what to change about it.
+#[derive(Clone, Debug)]
+pub(crate) struct SchemeKeys {
+    pub(crate) scheme: At<SchemeName>,
+    pub(crate) recovery: Option<At<RecoveryKeys>>,
+    /// Parameters that were given: name, kind and value; whether the scheme has them is not looked at yet.
+    pub(crate) params: Vec<(&'static str, At<law::Value>)>,
+}
+
+/// Keys that every scheme has.
+const COMMON: usize = 2;
+/// Keys in all.
+const COUNT: usize = COMMON + distinct();
+
+/// True when an earlier parameter of the table of schemes has the name of parameter `p` of scheme `s`.
+const fn is_known(s: usize, p: usize) -> bool {
+    let name = Scheme::law(s).params[p].name;
+    let (mut i, mut j) = (0, 0);
+    while i < s || j < p {
+        if j >= Scheme::law(i).params.len() {
+            (i, j) = (i + 1, 0);
+            continue;
+        }
+        if same(Scheme::law(i).params[j].name.as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        j += 1;
+    }
+    false
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
+/// Number of different names of parameters.
+const fn distinct() -> usize {
+    let (mut count, mut s) = (0, 0);
+    while s < Scheme::NAMES.len() {
+        let mut p = 0;
+        while p < Scheme::law(s).params.len() {
+            count += !is_known(s, p) as usize;
+            p += 1;
+        }
+        s += 1;
+    }
+    count
+}
+
+const fn form(range: Range) -> Form {
+    match range {
+        Range::Number { .. } => Form::Number,
+        Range::Switch { .. } => Form::Switch,
+        Range::Time { .. } => Form::Quantity(&quantity::TIME),
+    }
+}
+
+/// The keys: `scheme`, `recovery`, then every name that a parameter of some scheme has.
+const KEYS: [Key; COUNT] = {
+    let mut keys = [const {
+        Key {
+            name: "recovery",
+            form: <RecoveryKeys as Read>::FORM,
+            default: Some("as the scheme"),
+            doc: &["Loss recovery."],
+        }
+    }; COUNT];
+    keys[0] = Key {
+        name: "scheme",
+        form: <SchemeName as Read>::FORM,
+        default: None,
+        doc: &["Name of the scheme."],
+    };
+    let (mut at, mut s) = (COMMON, 0);
+    while s < Scheme::NAMES.len() {
+        let params = Scheme::law(s).params;
+        let mut p = 0;
+        while p < params.len() {
+            if !is_known(s, p) {
+                keys[at] = Key {
+                    name: params[p].name,
+                    form: form(params[p].range),
+                    default: Some("as the scheme"),
+                    doc: &["A parameter of the scheme, if it has it: see below."],
+                };
+                at += 1;
+            }
+            p += 1;
+        }
+        s += 1;
+    }
+    keys
+};
+
+/// The parameters of each scheme, for the reference page.
+fn parameters() -> String {
+    let mut out = String::from("Parameters of the schemes that have some:\n\n");
+    out.push_str("| scheme | key | value | default | meaning |\n|---|---|---|---|---|\n");
+    for scheme in Scheme::all() {
+        for Param { name, doc, range } in scheme.growth.law().params {
+            let (value, default) = match *range {
+                Range::Number { least, most, default } => (bounds(least, most), default.to_string()),
+                Range::Switch { default } => ("switch".to_owned(), default.to_string()),
+                Range::Time { least, most, default } => (bounds(least, most), format!("\"{default}\"")),
+            };
+            let _ =
+                writeln!(out, "| {} | `{name}` | {value} | `{default}` | {} |", scheme.name, paragraph(doc));
+        }
+    }
+    out
+}
+
+/// A range in words.
+pub(crate) fn bounds(least: impl core::fmt::Display, most: impl core::fmt::Display) -> String {
+    format!("from {least} to {most}")
+}
+
+/// Reads a parameter, if it is there.
+fn read<T: Read>(table: &Table, key: &Key, wrap: fn(T) -> law::Value) -> Result<Option<At<law::Value>>> {
+    let given = optional::<T>(table, key.name)?;
+    Ok(given.map(|At { value, span }| At { value: wrap(value), span }))
+}
+
+impl Keys for SchemeKeys {
+    const INFO: TableInfo = TableInfo {
+        title: "tcp",
+        doc: &["A scheme and what to change about it."],
+        keys: &KEYS,
+        includes: &[],
+        below: Some(parameters),
+    };
+
+    fn pick(table: &Table, span: Span, whose: &str) -> Result<Self> {
+        let scheme = required(table, "scheme", whose, span)?;
+        let recovery = optional(table, "recovery")?;
+        let mut params = Vec::new();
+        for key in &KEYS[COMMON..] {
+            let given = match key.form {
+                Form::Switch => read(table, key, law::Value::Switch)?,
+                Form::Number => read(table, key, law::Value::Number)?,
+                _ => read(table, key, law::Value::Time)?,
+            };
+            params.extend(given.map(|value| (key.name, value)));
+        }
+        Ok(Self { scheme, recovery, params })
+    }
+
+    fn over(self, _base: &Self) -> Self {
+        self // a scheme is said in one piece
+    }
+}
+
+impl Read for SchemeKeys {
+    const FORM: Form = Form::Table(<Self as Keys>::REF);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        read_table(value, key)
+    }
+}

@@ -1,0 +1,164 @@
+//! A controller alone on a bench: acknowledgments, losses and timeouts without a network.
+//!
+//! Segments have 1000 B. A round acknowledges, one by one and evenly over the round trip, as many segments as fitted the window when it began.
+
+use super::law::{Growth, Start};
+use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};
+use crate::config::Config;
+use crate::delivery::RateSample;
+use crate::limits::Limit;
+use bentpipe_base::{Duration, Instant, NodeId, Size, World};
+
+/// Payload of a segment.
+pub(super) const MSS: u64 = 1000;
+
+/// The bench.
+pub(super) struct Bench {
+    cc: Box<dyn CongestionControl>,
+    world: World,
+    now: Instant,
+    /// Round trip of what is acknowledged next, and the smallest so far.
+    pub(super) rtt: Duration,
+    rtt_min: Duration,
+    path: (u64, u64),
+    rounds: u64,
+    round_end: u64,
+    lost: u64,
+}
+
+impl Bench {
+    /// A controller with `growth` that begins with `iw` segments and a threshold of `ssthresh` bytes.
+    pub(super) fn new(growth: Growth, rtt: Duration, iw: u32, ssthresh: Option<u64>) -> Self {
+        let config = Config { initial_window: iw, initial_ssthresh: ssthresh.map(Size), ..Config::default() };
+        let cc = growth.build(&Start { mss: Size(MSS), config: &config });
+        Self {
+            cc,
+            world: World::new(1),
+            now: Instant::ZERO,
+            rtt,
+            rtt_min: rtt,
+            path: (1, 1),
+            rounds: 0,
+            round_end: 0,
+            lost: 0,
+        }
+    }
+
+    /// The window in bytes.
+    pub(super) fn window(&self) -> u64 {
+        self.plan().window.0
+    }
+
+    /// The window in segments.
+    pub(super) fn segments(&self) -> f64 {
+        self.window() as f64 / MSS as f64
+    }
+
+    /// What the controller wants.
+    pub(super) fn plan(&self) -> Plan {
+        self.cc.plan(&self.path())
+    }
+
+    /// Seconds since the start.
+    pub(super) fn seconds(&self) -> f64 {
+        self.now.0 as f64 / 1e9
+    }
+
+    fn path(&self) -> Path {
+        let (una, next) = self.path;
+        Path {
+            mss: Size(MSS),
+            in_flight: Size(next - una),
+            flight: Size(next - una),
+            peer_window: Size(u64::MAX / 2),
+            srtt: self.rtt,
+            rtt_min: self.rtt_min,
+            round: self.rounds,
+            una,
+            next,
+            delivered: una,
+            lost: self.lost,
+        }
+    }
+
+    /// A window is sent.
+    fn fill(&mut self) {
+        self.path.1 = self.path.0 + self.window() / MSS * MSS;
+    }
+
+    /// One acknowledgment of `n` segments, which were sent a round trip ago.
+    pub(super) fn ack(&mut self, n: u64) {
+        let before = self.path;
+        if before.1 < before.0 + n * MSS {
+            self.fill();
+        }
+        let flight = self.path.1 - self.path.0;
+        self.path.0 = (self.path.0 + n * MSS).min(self.path.1);
+        self.rtt_min = self.rtt_min.min(self.rtt);
+        let ended = self.path.0 >= self.round_end;
+        if ended {
+            self.rounds += 1;
+            self.round_end = self.path.1;
+        }
+        let rate = RateSample {
+            delivered: Size(flight),
+            interval: self.rtt,
+            app_limited: false,
+            prior: before.0.saturating_sub(flight),
+        };
+        let ack = Ack {
+            delivered: Size(n * MSS),
+            acked: Size(n * MSS),
+            newly_sacked: Size::ZERO,
+            own_dsacks: 0,
+            rtt: Some(self.rtt),
+            rate: Some(rate),
+            round_ended: ended,
+            episode: Episode::Open,
+            limited_by: Limit::CongestionWindow,
+            marked: false,
+            probes: 0,
+            granted: None,
+        };
+        let path = self.path();
+        self.cc.on_ack(&mut self.world.cx(self.now, NodeId(0)), &path, &ack);
+    }
+
+    /// A round trip in which everything is acknowledged; returns the window in segments.
+    pub(super) fn round(&mut self) -> f64 {
+        self.fill();
+        let n = ((self.path.1 - self.path.0) / MSS).max(1);
+        for i in 1..=n {
+            self.now += Duration(self.rtt.0 * i / n - self.rtt.0 * (i - 1) / n);
+            // the window slides: what is acknowledged is replaced
+            self.ack(1);
+            self.path.1 = self.path.1.max(self.path.0 + self.window() / MSS * MSS);
+        }
+        self.segments()
+    }
+
+    /// A segment of a full window is lost, and repaired at once.
+    pub(super) fn lose(&mut self) {
+        self.signal(LossCause::Fast);
+    }
+
+    /// The retransmission timer expires with a full window outstanding.
+    pub(super) fn time_out(&mut self) {
+        self.signal(LossCause::Timeout);
+    }
+
+    fn signal(&mut self, cause: LossCause) {
+        self.fill();
+        self.lost += MSS;
+        let loss = Loss {
+            cause,
+            bytes: Size(MSS),
+            last_sent: self.now,
+            resends: 0,
+            window_then: Size(self.window()),
+        };
+        let path = self.path();
+        self.cc.on_loss(&mut self.world.cx(self.now, NodeId(0)), &path, &loss);
+        self.path.1 = self.path.0;
+    }
+}

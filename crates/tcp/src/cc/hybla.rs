@@ -1,0 +1,194 @@
+//! TCP Hybla.
+//!
+//! Source: Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. Satellite Communications and Networking 22(5), 2004.
+//! A connection over a long path is given the growth, in segments per second, that a reference connection with a round trip of RTT0 has:
+//!   rho = max(RTT / RTT0, 1)
+//!   slow start:  cwnd += 2^rho - 1    per acknowledged segment
+//!   avoidance:   cwnd += rho^2 / cwnd per acknowledged segment, so rho^2 segments per round trip
+//! The first window and the first threshold are rho times the reference's. Losses halve, as in RFC 5681: what Hybla cures is the growth.
+//! Such growth needs SACK and spacing: segments leave at 1.2 windows per round trip, not in bursts of 2^rho.
+//! Deviations: RTT is the smallest seen, so a queue that Hybla makes does not make it faster. Where the host sets no threshold, the reference's is 64 KiB
+//! (rho times that for us); without a bound, slow start over a GEO path (rho = 22) would take any window with its first acknowledgments. Growth in slow start
+//! stops at the threshold, and 2^rho at 2^16. The paper's estimate of the path's capacity at the start is left out.
+//! Default: RTT0 25 ms.
+
+use super::law::{Law, Params as _};
+use super::standard::Window;
+use super::{Ack, CongestionControl, Loss, Path, Plan};
+use crate::params;
+use bentpipe_base::{Cx, Duration, Rate, Size};
+
+/// Losses halve.
+const HALF: f64 = 0.5;
+/// The reference's first threshold, in bytes: the largest window without scaling.
+const REFERENCE_THRESHOLD: u64 = 65_535;
+/// Largest exponent of slow start.
+const MOST_DOUBLINGS: f64 = 16.0;
+/// Windows per round trip at which segments leave: above one, so that the window stays the limit.
+const SPACING: f64 = 1.2;
+
+params! {
+    /// Parameters of Hybla.
+    pub struct HyblaParams {
+        /// Round trip of the reference connection.
+        rtt0: Duration = Duration::from_millis(25), from Duration::from_millis(1), to Duration::from_secs(10);
+        /// Segments are spaced over the round trip.
+        spacing: bool = true;
+    }
+}
+
+/// For the table of schemes.
+pub const LAW: Law = Law {
+    params: HyblaParams::LIST,
+    ..Law::new("hybla", |start, values| {
+        let bounded = start.config.initial_ssthresh.is_some();
+        Box::new(Hybla::new(start.window(), HyblaParams::of(values), bounded))
+    })
+};
+
+/// The Hybla controller.
+#[derive(Clone, Debug)]
+pub struct Hybla {
+    params: HyblaParams,
+    window: Window,
+    /// The host set a threshold, or there was a loss.
+    bounded: bool,
+    started: bool,
+}
+
+impl Hybla {
+    /// Starts from the given window; `bounded` when its threshold is the host's choice.
+    pub const fn new(window: Window, params: HyblaParams, bounded: bool) -> Self {
+        Self { params, window, bounded, started: false }
+    }
+
+    /// How much longer the path is than the reference's.
+    pub fn rho(&self, path: &Path) -> f64 {
+        (path.rtt_min.as_secs_f64() / self.params.rtt0.as_secs_f64()).max(1.0)
+    }
+
+    /// The first window and threshold, once the path is known.
+    fn start(&mut self, rho: f64) {
+        self.started = true;
+        let window = libm::round(self.window.initial() as f64 * rho) as u64;
+        self.window.set_cwnd(window.min(self.window.ssthresh()));
+        if !self.bounded {
+            self.window.set_ssthresh((REFERENCE_THRESHOLD as f64 * rho) as u64);
+        }
+    }
+}
+
+impl CongestionControl for Hybla {
+    fn on_ack(&mut self, _cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
+        if path.rtt_min.is_zero() {
+            return;
+        }
+        let rho = self.rho(path);
+        if !self.started {
+            self.start(rho);
+        }
+        if !ack.may_grow() {
+            return;
+        }
+        let acked = ack.acked.0 as f64 / self.window.mss() as f64;
+        if self.window.in_slow_start() {
+            self.window.slow_start_to_threshold(acked * (libm::exp2(rho.min(MOST_DOUBLINGS)) - 1.0));
+        } else {
+            self.window.add(acked * rho * rho / self.window.segments());
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
+        self.bounded = true;
+        self.started = true;
+        self.window.reduce(path, loss.cause, HALF);
+    }
+
+    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
+        self.window.undo();
+    }
+
+    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
+        self.window.restart(window);
+    }
+
+    fn plan(&self, path: &Path) -> Plan {
+        let window = self.window.cwnd();
+        let spaced = self.params.spacing && !path.srtt.is_zero();
+        let rate = window as f64 * 8.0 * SPACING / path.srtt.as_secs_f64();
+        let pace = if spaced { Rate::from_bps(rate as u64) } else { None };
+        Plan { pace, ..Plan::window(Size(window)) }
+    }
+
+    fn ssthresh(&self) -> Option<Size> {
+        self.window.threshold()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bench::Bench;
+    use super::*;
+    use crate::cc::law::Growth;
+
+    fn hybla(rtt_ms: u64, iw: u32, ssthresh: u64) -> Bench {
+        Bench::new(Growth::of(&LAW), Duration::from_millis(rtt_ms), iw, Some(ssthresh))
+    }
+
+    /// The paper's section on the window: W(t) = rho 2^(rho t / RTT) in slow start is that of the reference, RTT0 later and rho times higher.
+    #[test]
+    fn slow_start_grows_by_2_to_the_rho_less_one() {
+        // RTT 50 ms, rho 2: an acknowledgment adds 3 segments, a round quadruples the window
+        let mut b = hybla(50, 1, 1_000_000);
+        b.ack(1);
+        assert!((b.segments() - 5.0).abs() < 1e-9, "2 to start with, and 3: {}", b.segments());
+        // rho 1: RFC 5681
+        let mut b = hybla(20, 4, 1_000_000);
+        b.round();
+        assert!((b.segments() - 8.0).abs() < 1e-9);
+    }
+
+    /// Avoidance: rho^2 segments per round trip: in a second as many as the reference gains, 1/RTT0 per RTT0, times rho.
+    #[test]
+    fn avoidance_grows_like_the_reference_in_time() {
+        for (rtt, rho) in [(25, 1.0), (100, 4.0), (550, 22.0)] {
+            let mut b = hybla(rtt, 100, 100_000 * rho as u64); // at the threshold from the start
+            b.ack(1);
+            let (from, began) = (b.segments(), b.seconds());
+            for _ in 0..6 {
+                b.round();
+            }
+            let per_second = (b.segments() - from) / (b.seconds() - began);
+            let reference = 1.0 / (0.025 * 0.025) * 0.025; // segments per second of a Reno with RTT0
+            let ratio = per_second / (reference * rho);
+            // within a round the window grows, and with it the round's count of acknowledgments: a little less than rho^2
+            assert!((0.85..=1.001).contains(&ratio), "RTT {rtt} ms: {ratio}");
+        }
+    }
+
+    #[test]
+    fn a_loss_halves_and_the_threshold_stops_slow_start() {
+        let mut b = hybla(550, 2, 60_000);
+        b.ack(1);
+        assert!((b.segments() - 60.0).abs() < 1e-9, "2^22 would be more: {}", b.segments());
+        b.lose();
+        assert!((b.segments() - 30.0).abs() < 1e-9);
+    }
+
+    /// Without a threshold of the host, the reference's 64 KiB times rho.
+    #[test]
+    fn an_unbounded_start_stops_at_rho_times_the_references_threshold() {
+        let mut b = Bench::new(Growth::of(&LAW), Duration::from_millis(550), 10, None);
+        b.ack(1);
+        assert_eq!(b.window(), 65_535 * 22);
+    }
+
+    #[test]
+    fn segments_are_spaced() {
+        let mut b = hybla(100, 2, 20_000);
+        b.ack(1);
+        let pace = b.plan().pace.expect("a pace").bps() as f64;
+        let even = b.window() as f64 * 8.0 / 0.1;
+        assert!((pace / even - 1.2).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,322 @@
+//! A law of growth: what the table of schemes needs to know of a file in this folder.
+//!
+//! Each file ends up in a [`Law`]: the parameters that users may set, with their ranges and defaults, and how to build the controller. Scenario files, their
+//! errors, the manual and the JSON schema read the parameters from here, so a new law is known everywhere once it stands in `scheme.rs`.
+//! [`params!`](crate::params) makes the list of parameters and the struct that holds them from one text.
+
+use super::{CongestionControl, linux, standard};
+use crate::config::Config;
+use bentpipe_base::{Duration, Size};
+use core::fmt;
+
+/// Most parameters that a law may have.
+pub const MAX_PARAMS: usize = 8;
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A number; its unit is in the parameter's documentation.
+    Number(f64),
+    /// On or off.
+    Switch(bool),
+    /// A time.
+    Time(Duration),
+}
+
+/// What a parameter may be, and what it is when nobody says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// A number from `least` to `most`.
+    Number {
+        /// Smallest value.
+        least: f64,
+        /// Largest value.
+        most: f64,
+        /// Default.
+        default: f64,
+    },
+    /// A switch.
+    Switch {
+        /// Default.
+        default: bool,
+    },
+    /// A time from `least` to `most`.
+    Time {
+        /// Shortest time.
+        least: Duration,
+        /// Longest time.
+        most: Duration,
+        /// Default.
+        default: Duration,
+    },
+}
+
+impl Range {
+    /// The value when nobody says.
+    pub const fn default(self) -> Value {
+        match self {
+            Self::Number { default, .. } => Value::Number(default),
+            Self::Switch { default } => Value::Switch(default),
+            Self::Time { default, .. } => Value::Time(default),
+        }
+    }
+
+    /// True for a value of this kind within the bounds.
+    pub fn holds(self, value: Value) -> bool {
+        match (self, value) {
+            (Self::Number { least, most, .. }, Value::Number(v)) => (least..=most).contains(&v),
+            (Self::Switch { .. }, Value::Switch(_)) => true,
+            (Self::Time { least, most, .. }, Value::Time(v)) => (least..=most).contains(&v),
+            _ => false,
+        }
+    }
+}
+
+/// A parameter of a law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Param {
+    /// The key that users write.
+    pub name: &'static str,
+    /// Its meaning and unit; lines of documentation.
+    pub doc: &'static [&'static str],
+    /// What it may be.
+    pub range: Range,
+}
+
+/// The values of all parameters of a law, in its order; what is beyond them is not looked at.
+pub type Values = [Value; MAX_PARAMS];
+
+/// Two parameters that do not go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// The keys; the first that a user gave is the one to point at.
+    pub keys: [&'static str; 2],
+    /// What is wrong.
+    pub message: &'static str,
+}
+
+/// What the host gives a new controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// Sender maximum segment size.
+    pub mss: Size,
+    /// The host.
+    pub config: &'a Config,
+}
+
+impl Start<'_> {
+    /// The host's initial window and threshold.
+    pub fn window(&self) -> standard::Window {
+        standard::Window::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
+    }
+
+    /// The same as Linux counts it.
+    pub fn segments(&self) -> linux::Segments {
+        linux::Segments::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
+    }
+}
+
+/// Makes a controller.
+pub type Build = fn(&Start<'_>, &Values) -> Box<dyn CongestionControl>;
+
+/// A law of growth.
+#[derive(Clone, Copy)]
+pub struct Law {
+    /// Its name, for people; schemes have names of their own.
+    pub name: &'static str,
+    /// What users may set.
+    pub params: &'static [Param],
+    /// Refuses values that do not go together.
+    pub check: fn(&Values) -> Result<(), Misfit>,
+    /// Makes the controller of its papers and RFCs.
+    pub build: Build,
+    /// Makes the controller that Linux has instead; `None` when that is not modelled.
+    pub linux: Option<Build>,
+}
+
+impl Law {
+    /// A law without parameters and without a Linux variant.
+    pub const fn new(name: &'static str, build: Build) -> Self {
+        Self { name, params: &[], check: |_| Ok(()), build, linux: None }
+    }
+
+    /// The defaults of all parameters.
+    pub const fn defaults(&self) -> Values {
+        assert!(self.params.len() <= MAX_PARAMS, "a law has more parameters than MAX_PARAMS");
+        let mut values = [Value::Switch(false); MAX_PARAMS];
+        let mut i = 0;
+        while i < self.params.len() {
+            values[i] = self.params[i].range.default();
+            i += 1;
+        }
+        values
+    }
+}
+
+/// A law with the values of its parameters: the growth half of a scheme.
+#[derive(Clone, Copy)]
+pub struct Growth {
+    law: &'static Law,
+    values: Values,
+}
+
+impl Growth {
+    /// `law` with its defaults.
+    pub const fn of(law: &'static Law) -> Self {
+        Self { law, values: law.defaults() }
+    }
+
+    /// `law` with `params`, which are its own.
+    pub fn with<P: Params>(law: &'static Law, params: P) -> Self {
+        assert!(
+            core::ptr::eq(law.params, P::LIST) || law.params == P::LIST,
+            "these are another law's parameters"
+        );
+        Self { law, values: params.values() }
+    }
+
+    /// The law.
+    pub const fn law(&self) -> &'static Law {
+        self.law
+    }
+
+    /// The parameters, each with its value.
+    pub fn params(&self) -> impl Iterator<Item = (&'static Param, Value)> {
+        self.law.params.iter().zip(self.values)
+    }
+
+    /// The value of the parameter called `name`.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.params().find(|(p, _)| p.name == name).map(|(_, value)| value)
+    }
+
+    /// Sets a parameter. False when there is none of this name, kind and range.
+    pub fn set(&mut self, name: &str, value: Value) -> bool {
+        let fits = |p: &Param| p.name == name && p.range.holds(value);
+        let Some(i) = self.law.params.iter().position(fits) else { return false };
+        self.values[i] = value;
+        true
+    }
+
+    /// Refuses parameters that do not go together.
+    ///
+    /// # Errors
+    /// Which, and why.
+    pub fn check(&self) -> Result<(), Misfit> {
+        (self.law.check)(&self.values)
+    }
+
+    /// The controller of the papers and RFCs.
+    pub fn build(&self, start: &Start<'_>) -> Box<dyn CongestionControl> {
+        (self.law.build)(start, &self.values)
+    }
+
+    /// The controller that a Linux host has: its own where that is modelled.
+    pub fn build_linux(&self, start: &Start<'_>) -> Box<dyn CongestionControl> {
+        self.law.linux.unwrap_or(self.law.build)(start, &self.values)
+    }
+}
+
+impl PartialEq for Growth {
+    fn eq(&self, other: &Self) -> bool {
+        self.law.name == other.law.name && self.params().eq(other.params())
+    }
+}
+
+impl fmt::Debug for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.law.name)?;
+        f.debug_map().entries(self.params().map(|(p, value)| (p.name, value))).finish()
+    }
+}
+
+/// A struct of parameters; made by [`params!`](crate::params).
+pub trait Params: Sized {
+    /// The parameters, in the order of the fields.
+    const LIST: &'static [Param];
+    /// Reads the fields from `values`, which are in the order of `LIST`.
+    fn of(values: &Values) -> Self;
+    /// The fields in the order of `LIST`.
+    fn values(self) -> Values;
+}
+
+/// A type that a field of parameters may have.
+pub trait Field: Copy {
+    /// As a value.
+    fn value(self) -> Value;
+    /// From a value of its kind.
+    fn of(value: Value) -> Self;
+}
+
+/// Makes a type a [`Field`].
+macro_rules! fields {
+    ($($T:ty => $kind:ident),+) => {$(
+        impl Field for $T {
+            fn value(self) -> Value {
+                Value::$kind(self)
+            }
+            fn of(value: Value) -> Self {
+                match value {
+                    Value::$kind(v) => v,
+                    other => panic!("a parameter was stored as {other:?}"),
+                }
+            }
+        }
+    )+};
+}
+
+fields! { f64 => Number, bool => Switch, Duration => Time }
+
+/// Declares the parameters of a law: a struct, its defaults, and what users may write.
+///
+/// A field is `f64`, `bool` or `Duration`, with its default and, unless it is a switch, its range: `alpha: f64 = 8.0, from 1.0, to 1e4;`.
+#[macro_export]
+macro_rules! params {
+    ($(#[doc = $doc:literal])* pub struct $Name:ident {
+        $( $(#[doc = $pdoc:literal])+ $key:ident : $kind:ident = $default:expr $(, from $least:expr, to $most:expr)?; )+
+    }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $Name {
+            $( $(#[doc = $pdoc])+ pub $key: $kind, )+
+        }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                Self { $( $key: $default, )+ }
+            }
+        }
+
+        impl $crate::cc::law::Params for $Name {
+            const LIST: &'static [$crate::cc::law::Param] = &[
+                $( $crate::cc::law::Param {
+                    name: stringify!($key),
+                    doc: &[$($pdoc),+],
+                    range: $crate::params!(@range $kind, $default $(, $least, $most)?),
+                }, )+
+            ];
+
+            fn of(values: &$crate::cc::law::Values) -> Self {
+                let mut values = values.iter().copied();
+                let mut next = || values.next().expect("a law has at most MAX_PARAMS parameters");
+                Self { $( $key: $crate::cc::law::Field::of(next()), )+ }
+            }
+
+            fn values(self) -> $crate::cc::law::Values {
+                let given = [$( $crate::cc::law::Field::value(self.$key), )+];
+                let mut values = [$crate::cc::law::Value::Switch(false); $crate::cc::law::MAX_PARAMS];
+                values[..given.len()].copy_from_slice(&given);
+                values
+            }
+        }
+    };
+    (@range f64, $default:expr, $least:expr, $most:expr) => {
+        $crate::cc::law::Range::Number { least: $least, most: $most, default: $default }
+    };
+    (@range bool, $default:expr) => {
+        $crate::cc::law::Range::Switch { default: $default }
+    };
+    (@range Duration, $default:expr, $least:expr, $most:expr) => {
+        $crate::cc::law::Range::Time { least: $least, most: $most, default: $default }
+    };
+}

@@ -1,0 +1,205 @@
+//! TCP Westwood+.
+//!
+//! Source: Mascolo, Grieco, Ferorelli, Camarda, Piccoli, "Performance evaluation of Westwood+ TCP congestion control", Performance Evaluation 55, 2004.
+//! The sender measures at what rate its data arrive, once per round trip, and after a loss goes back to what that rate fills, not to half:
+//!   b_k = bytes delivered in the round / its length,   BWE = 0.9 BWE + 0.1 b_k
+//!   three duplicate ACKs: ssthresh = max(BWE RTTmin, 2 segments), cwnd = min(cwnd, ssthresh)
+//!   timeout: the same ssthresh, cwnd = 1 segment
+//! Growth is RFC 5681's. A random loss on a path whose queue is empty takes nothing: BWE RTTmin then is the window; after a congestion loss it is the window less
+//! what was queued.
+//! Deviations: a round is at least 50 ms, as in Linux, for paths so short that a round holds no more than an ACK or two. ECN marks are answered like losses.
+//! RTTmin is the smallest round trip of the whole connection.
+//! Linux filters twice with 7/8 (`twice = true`, `memory = 0.875`), which lags fourteen rounds behind a growing window, the paper's filter nine.
+//! Default: weight 0.9 of the old estimate.
+
+use super::law::{Law, Params as _};
+use super::standard::Window;
+use super::{Ack, CongestionControl, Loss, LossCause, Path, Plan};
+use crate::params;
+use bentpipe_base::{Cx, Duration, Instant, Size};
+
+/// Shortest interval of a sample.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+params! {
+    /// Parameters of Westwood+.
+    pub struct WestwoodParams {
+        /// Weight of the old estimate of the rate when a round's rate is taken in.
+        memory: f64 = 0.9, from 0.0, to 0.999;
+        /// Filter twice, one after the other, as Linux does with a memory of 0.875.
+        twice: bool = false;
+    }
+}
+
+/// For the table of schemes.
+pub const LAW: Law = Law {
+    params: WestwoodParams::LIST,
+    ..Law::new("westwood", |start, values| {
+        Box::new(Westwood::new(start.window(), WestwoodParams::of(values)))
+    })
+};
+
+/// The Westwood+ controller.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    params: WestwoodParams,
+    window: Window,
+    /// Rate in bytes per second after one filter, and after two; `None` before the first round has ended.
+    filtered: Option<(f64, f64)>,
+    /// When the present sample began, and what had been delivered then.
+    sample: Option<(Instant, u64)>,
+}
+
+impl Westwood {
+    /// Starts from the given window.
+    pub const fn new(window: Window, params: WestwoodParams) -> Self {
+        Self { params, window, filtered: None, sample: None }
+    }
+
+    /// Takes a sample when a round trip has passed.
+    fn measure(&mut self, now: Instant, path: &Path, delivered: Size) {
+        let (since, before) =
+            *self.sample.get_or_insert((now, path.delivered - delivered.0.min(path.delivered)));
+        let elapsed = now.since(since);
+        if path.srtt.is_zero() || elapsed < path.srtt.max(SHORTEST) {
+            return;
+        }
+        let rate = (path.delivered - before) as f64 / elapsed.as_secs_f64();
+        let m = self.params.memory;
+        self.filtered = Some(match self.filtered {
+            Some((once, twice)) => {
+                let once = m * once + (1.0 - m) * rate;
+                (once, m * twice + (1.0 - m) * once)
+            }
+            None => (rate, rate),
+        });
+        self.sample = Some((now, path.delivered));
+    }
+
+    /// What the estimated rate fills, in bytes.
+    fn fills(&self, path: &Path) -> Option<u64> {
+        let (once, twice) = self.filtered?;
+        let estimate = if self.params.twice { twice } else { once };
+        Some((estimate * path.rtt_min.as_secs_f64()) as u64)
+    }
+}
+
+impl CongestionControl for Westwood {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
+        self.measure(cx.now, path, ack.delivered);
+        if !ack.may_grow() {
+            return;
+        }
+        if self.window.in_slow_start() {
+            self.window.slow_start(ack.acked, self.window.mss());
+        } else {
+            self.window.avoid(ack.acked);
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
+        let before = self.window.cwnd();
+        self.window.reduce(path, loss.cause, 0.5);
+        // before the first sample there is nothing better than a half
+        if let Some(fills) = self.fills(path).filter(|_| loss.cause != LossCause::RepeatedTimeout) {
+            self.window.set_ssthresh(fills);
+            if matches!(loss.cause, LossCause::Fast | LossCause::Mark) {
+                self.window.set_cwnd(before.min(self.window.ssthresh()));
+            }
+        }
+    }
+
+    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
+        self.window.undo();
+    }
+
+    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
+        self.window.restart(window);
+    }
+
+    fn plan(&self, _path: &Path) -> Plan {
+        Plan::window(Size(self.window.cwnd()))
+    }
+
+    fn ssthresh(&self) -> Option<Size> {
+        self.window.threshold()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bench::Bench;
+    use super::*;
+    use crate::cc::law::Growth;
+
+    fn bench(iw: u32, ssthresh: u64) -> Bench {
+        Bench::new(Growth::of(&LAW), Duration::from_millis(100), iw, Some(ssthresh))
+    }
+
+    /// The window of a path without a queue is what the estimate fills: a random loss takes no more than the estimate lags behind.
+    #[test]
+    fn a_random_loss_takes_little() {
+        let mut b = bench(40, 2);
+        for _ in 0..100 {
+            b.round();
+        }
+        // the window gains a segment per round, and an average of weight 0.9 lags nine rounds behind
+        let before = b.segments();
+        b.lose();
+        let lag = before - b.segments();
+        assert!((8.0..=11.0).contains(&lag), "{before} {}", b.segments());
+    }
+
+    /// Linux's two filters of 7/8 lag seven rounds each.
+    #[test]
+    fn two_filters_lag_longer() {
+        let params = WestwoodParams { memory: 0.875, twice: true };
+        let mut b = Bench::new(Growth::with(&LAW, params), Duration::from_millis(100), 40, Some(2));
+        for _ in 0..100 {
+            b.round();
+        }
+        let before = b.segments();
+        b.lose();
+        let lag = before - b.segments();
+        assert!((13.0..=16.0).contains(&lag), "{before} {}", b.segments());
+    }
+
+    /// With as much again in the queue, half the window goes: BWE RTTmin is what the path holds.
+    #[test]
+    fn a_loss_takes_what_is_queued() {
+        let mut b = bench(40, 2);
+        b.round();
+        let full = b.segments();
+        b.rtt = Duration::from_millis(200); // the same window over twice the time: half of it waits
+        for _ in 0..80 {
+            b.round();
+        }
+        let before = b.segments();
+        b.lose();
+        let share = b.segments() / before;
+        assert!((0.45..0.5).contains(&share), "{full} {before} {}", b.segments());
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_the_same_threshold() {
+        let mut b = bench(40, 2);
+        for _ in 0..50 {
+            b.round();
+        }
+        b.time_out();
+        assert!((b.segments() - 1.0).abs() < 1e-9);
+        // slow start goes up to the estimate, not to half
+        for _ in 0..8 {
+            b.round();
+        }
+        assert!(b.segments() > 60.0, "{}", b.segments());
+    }
+
+    /// The first loss comes before any sample: then a half, as RFC 5681.
+    #[test]
+    fn without_an_estimate_a_loss_halves() {
+        let mut b = bench(40, 2);
+        b.lose();
+        assert!((b.segments() - 20.0).abs() < 1e-9);
+    }
+}

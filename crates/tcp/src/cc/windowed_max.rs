@@ -1,0 +1,71 @@
+//! The largest of the last values.
+//!
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.1.3, which asks for the largest over a window of rounds. Values that a later and larger one
+//! has overtaken are dropped, so what is kept falls from front to back, and the front is the answer. Exact, where Kathleen Nichols' filter keeps three values.
+
+use std::collections::VecDeque;
+
+/// The largest value of a window of times; a time is any count that only grows.
+#[derive(Clone, Debug)]
+pub(super) struct WindowedMax {
+    /// Times that a value counts for: its own and those after it.
+    span: u64,
+    kept: VecDeque<(u64, u64)>,
+}
+
+impl WindowedMax {
+    /// Over `span` times, at least one.
+    pub(super) const fn new(span: u64) -> Self {
+        Self { span, kept: VecDeque::new() }
+    }
+
+    /// Takes `value` at `time`.
+    pub(super) fn take(&mut self, time: u64, value: u64) {
+        while self.kept.back().is_some_and(|(_, v)| *v <= value) {
+            self.kept.pop_back();
+        }
+        if self.kept.back().is_none_or(|(t, _)| *t != time) {
+            self.kept.push_back((time, value));
+        }
+        while self.kept.front().is_some_and(|(t, _)| t + self.span <= time) {
+            self.kept.pop_front();
+        }
+    }
+
+    /// The largest; 0 before the first.
+    pub(super) fn get(&self) -> u64 {
+        self.kept.front().map_or(0, |(_, v)| *v)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_of_the_window_is_kept_and_forgotten() {
+        let mut m = WindowedMax::new(3);
+        let seen: Vec<u64> = [5, 9, 4, 3, 2, 8, 1]
+            .into_iter()
+            .enumerate()
+            .map(|(t, v)| {
+                m.take(t as u64, v);
+                m.get()
+            })
+            .collect();
+        assert_eq!(seen, [5, 9, 9, 9, 4, 8, 8]);
+    }
+
+    /// Several values of one time, and every window against a search by hand.
+    #[test]
+    fn it_agrees_with_a_search() {
+        let values: Vec<u64> = (0..400u64).map(|i| i * i * 7919 % 101).collect();
+        let mut m = WindowedMax::new(10);
+        for (i, v) in values.iter().enumerate() {
+            let time = i as u64 / 3;
+            m.take(time, *v);
+            let from = (time + 1).saturating_sub(10) as usize * 3;
+            assert_eq!(m.get(), *values[from..=i].iter().max().unwrap());
+        }
+    }
+}
