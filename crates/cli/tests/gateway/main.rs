@@ -2,8 +2,8 @@
 
 #![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
-mod ends;
 mod lab;
+mod restart;
 
 use bentpipe_os::nft;
 use lab::{FAR, HOST, Lab, ROUTER, echo, err, ip, out, text, wait_until};
@@ -189,6 +189,73 @@ fn with_a_rate_everything_to_the_satellite_goes_through() {
     let more = |side: usize| then[side].as_u64().unwrap() - first[side].as_u64().unwrap();
     assert!(more(0) >= 4, "two echo requests of each family: {first} {then}");
     assert_eq!(more(1), 0, "answers have another hop: {first} {then}");
+}
+
+#[test]
+fn when_it_is_killed_the_kernel_forwards_by_itself() {
+    let Some(lab) = Lab::new("killed", true) else { return };
+    let before = lab.traces();
+    let gateway = lab.start(&lab.file(""));
+    let mut streams = [lab.connect(false), lab.connect(true)];
+    for stream in &mut streams {
+        echo(stream, 1_000_000);
+    }
+    // in the middle of what is being sent
+    let busy = lab.connect(false);
+    let send = move || {
+        let mut busy = busy;
+        echo(&mut busy, 20_000_000);
+    };
+    let running = std::thread::Builder::new().spawn(send).expect("a thread");
+    gateway.end(Signal::KILL);
+    for stream in &mut streams {
+        echo(stream, 1_000_000);
+    }
+    running.join().expect("every byte came back");
+    assert!(lab.ping(false) && lab.ping(true));
+    echo(&mut lab.connect(true), 1_000_000);
+    let checked = out(&lab.gateway(&["check", &lab.file("")]));
+    assert!(checked.contains("it was killed and has left rules behind"), "{checked}");
+    let undone = out(&lab.gateway(&["undo"]));
+    assert!(undone.contains("gateway gateway: nftables table inet bentpipe_gateway removed\n"), "{undone}");
+    assert!(undone.contains("IPv6 routing rule for mark 0x6271 removed\n"), "{undone}");
+    assert_eq!(lab.traces(), before);
+    assert!(lab.ping(false));
+}
+
+#[test]
+fn a_planned_end_loses_no_byte_of_what_is_under_way() {
+    let Some(lab) = Lab::new("planned", true) else { return };
+    let gateway = lab.start(&lab.file(""));
+    let busy = [false, true].map(|v6| {
+        let mut stream = lab.connect(v6);
+        let send = move || {
+            echo(&mut stream, 20_000_000);
+            stream
+        };
+        std::thread::Builder::new().spawn(send).expect("a thread")
+    });
+    let (status, log) = gateway.end(Signal::TERM);
+    assert_eq!(status, Some(0), "{log}");
+    for sending in busy {
+        let mut stream = sending.join().expect("every byte came back");
+        echo(&mut stream, 1_000_000);
+    }
+}
+
+#[test]
+fn the_next_run_takes_back_what_a_killed_one_left() {
+    let Some(lab) = Lab::new("again", true) else { return };
+    let before = lab.traces();
+    lab.start(&lab.file("")).end(Signal::KILL);
+    let gateway = lab.start(&lab.file(""));
+    assert!(gateway.lines.contains("event=\"leftover\""), "{}", gateway.lines);
+    echo(&mut lab.connect(false), 1_000_000);
+    assert!(figures(&lab)["figures"]["bytes"][0].as_u64().unwrap() > 1_000_000);
+    // whoever undoes a gateway that runs ends it
+    let undone = out(&lab.gateway(&["undo"]));
+    assert!(undone.contains(&format!("process {} stopped", gateway.pid())), "{undone}");
+    assert_eq!(lab.traces(), before);
 }
 
 #[test]
