@@ -157,22 +157,3 @@ fn flows_share_a_hop_fairly() {
     );
     assert!(metric(&report, "drops[bottleneck]").abs() < 0.5);
 }
-
-/// Ten thousand old receivers share 1 Gbit/s at a round trip of 550 ms: 4.7 packets each. It takes a minute, so it is asked for by name, with `--ignored`.
-#[test]
-#[ignore = "a minute of computing"]
-fn ten_thousand_flows_share_a_hop_fairly() {
-    let file = "schema = 1\ntitle = \"ten thousand\"\nduration = \"80 s\"\nmeasure = { from = \"20 s\", to = \"80 s\", links = true }\n\
-        [dumbbell]\npairs = 10000\nrtt = \"550 ms\"\nrate = \"1 Gbit/s\"\nbuffer = \"4 MiB\"\n\
-        access = { rate = \"10 Gbit/s\", delay = \"1 ms\", buffer = \"10000 packets\" }\n\
-        [host]\nstack = \"linux\"\n[[gateways]]\nname = \"gw\"\nlink = \"bottleneck\"\n\
-        [[flows]]\nname = \"f\"\ncount = 10000\nfrom = \"src\"\nto = \"dst\"\nstart = { from = \"0 s\", to = \"10 s\" }\n\
-        receiver = { window = \"65535 B\", window_scale = false }\n";
-    let report = run(&loaded(file, &[], 1));
-    let (jain, carried) = (report.total.jain.unwrap(), metric(&report, "carried[bottleneck]"));
-    let (held, drops) = (metric(&report, "held_peak"), metric(&report, "drops[bottleneck]"));
-    println!("Jain {jain}, carried {carried} bit/s, at most {held} B held, {drops} drops");
-    assert!(jain >= 0.95, "{jain}");
-    assert!(carried >= 0.97e9, "{carried}");
-    assert!(drops.abs() < 0.5, "{drops}");
-}

@@ -35,8 +35,14 @@ pub(super) fn check() -> Result<bool, String> {
 
 /// Runs cargo; its standard output and whether it succeeded.
 pub(super) fn cargo(args: &[&str]) -> (String, bool) {
+    cargo_with(args, &[])
+}
+
+/// The same with variables of the environment.
+pub(super) fn cargo_with(args: &[&str], variables: &[(&str, &str)]) -> (String, bool) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    match Command::new(cargo).args(args).current_dir(metadata::root()).output() {
+    let variables = variables.iter().copied();
+    match Command::new(cargo).args(args).envs(variables).current_dir(metadata::root()).output() {
         Ok(done) => (String::from_utf8_lossy(&done.stdout).into_owned(), done.status.success()),
         Err(e) => (e.to_string(), false),
     }
