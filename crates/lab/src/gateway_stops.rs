@@ -67,7 +67,7 @@ pub struct End {
     pub code: f64,
     /// After the receiver's process was killed, s.
     pub after_s: f64,
-    /// Connections that its kernel still had seconds later.
+    /// Connections that its kernel still had seconds later, those in TIME-WAIT aside.
     pub left: f64,
     /// The most that a gateway held, bytes.
     pub held: f64,
@@ -106,7 +106,7 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sle
         killed.display()
     );
     let near = format!(
-        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | wc -l >'{}'",
+        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | grep -vc TIME-WAIT >'{}'",
         code.display(),
         ended.display(),
         left.display()
