@@ -1,13 +1,13 @@
 //! BBR, version 1.
 //!
 //! Source: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016, and
-//! draft-cardwell-iccrg-bbr-congestion-control-00 (2017), sections 4.1 to 4.3, here [D].
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (2017), sections 4.1 to 4.3, here (D).
 //! The path is two numbers: BtlBw, the largest delivery rate of 10 round trips, and RTprop, the smallest round trip of 10 s. The sender paces at
 //! gain x BtlBw and keeps at most cwnd_gain x BtlBw x RTprop in flight; losses say nothing.
 //!   Startup: gain 2/ln 2 = 2.885 until three rounds bring less than a quarter more; Drain: its inverse until the flight is one BDP
 //!   ProbeBW: gains 5/4, 3/4, 1, 1, 1, 1, 1, 1, an RTprop each; cwnd_gain 2
 //!   ProbeRTT: four segments for 200 ms and a round, when RTprop was not seen again for 10 s
-//! Recovery ([D] 4.2.3.4): the first round keeps to what is delivered, and afterwards the window is put back.
+//! Recovery ((D) 4.2.3.4): the first round keeps to what is delivered, and afterwards the window is put back.
 //! Deviations: the first phase of ProbeBW is drawn from a hash of the time of entering, not from a random stream; samples of ProbeRTT are not marked as limited by
 //! the application, they are only below the maximum. There is no policer detection (Linux has one).
 //! Defaults: the paper's, as parameters where people vary them.
@@ -18,18 +18,18 @@ use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSe
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
 
-/// Rounds over which BtlBw is the maximum ([D] 4.1.1.3).
+/// Rounds over which BtlBw is the maximum ((D) 4.1.1.3).
 const BTLBW_ROUNDS: u64 = 10;
-/// 2/ln 2: the smallest gain with which the rate doubles per round ([D] 4.3.2).
+/// 2/ln 2: the smallest gain with which the rate doubles per round ((D) 4.3.2).
 const HIGH_GAIN: f64 = 2.885;
-/// Gains of ProbeBW's cycle ([D] 4.3.4).
+/// Gains of ProbeBW's cycle ((D) 4.3.4).
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// The pipe is full when three rounds bring less than this factor ([D] 4.3.2.2).
+/// The pipe is full when three rounds bring less than this factor ((D) 4.3.2.2).
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Segments in flight that keep an ACK clock going ([D] 4.2.3.2).
+/// Segments in flight that keep an ACK clock going ((D) 4.2.3.2).
 const MIN_SEGMENTS: u64 = 4;
-/// Largest send quantum ([D] 4.2.2).
+/// Largest send quantum ((D) 4.2.2).
 const MOST_QUANTUM: u64 = 65_536;
 
 params! {
@@ -148,7 +148,7 @@ impl Bbr {
         }
     }
 
-    /// [D] 4.2.2: what may leave in one piece.
+    /// (D) 4.2.2: what may leave in one piece.
     fn quantum(&self) -> u64 {
         match self.pace {
             0..1_200_000 => self.mss,
@@ -157,14 +157,14 @@ impl Bbr {
         }
     }
 
-    /// [D] 4.2.3.2: `gain` bandwidth-delay products, and room for what is sent in pieces.
+    /// (D) 4.2.3.2: `gain` bandwidth-delay products, and room for what is sent in pieces.
     fn inflight(&self, gain: f64) -> u64 {
         let Some(rtprop) = self.rtprop else { return self.initial };
         let bdp = self.btlbw.get() as f64 / 8.0 * rtprop.as_secs_f64();
         (gain * bdp) as u64 + 3 * self.quantum()
     }
 
-    /// [D] 4.1.1: rounds and BtlBw.
+    /// (D) 4.1.1: rounds and BtlBw.
     fn take_rate(&mut self, path: &Path, ack: &Ack) {
         self.round_began = false;
         let Some(sample) = ack.rate else { return };
@@ -181,7 +181,7 @@ impl Bbr {
         self.check_full(sample.app_limited);
     }
 
-    /// [D] 4.3.2.2: is the pipe full?
+    /// (D) 4.3.2.2: is the pipe full?
     fn check_full(&mut self, app_limited: bool) {
         if self.filled || !self.round_began || app_limited {
             return;
@@ -195,7 +195,7 @@ impl Bbr {
         self.filled = self.full_rounds >= FULL_ROUNDS;
     }
 
-    /// [D] 4.1.2.
+    /// (D) 4.1.2.
     fn take_rtt(&mut self, now: Instant, ack: &Ack) {
         self.rtprop_expired = self.rtprop.is_some() && now.since(self.rtprop_at) > self.params.rtprop_window;
         if let Some(rtt) = ack.rtt
@@ -206,7 +206,7 @@ impl Bbr {
         }
     }
 
-    /// [D] 4.3.3 and 4.3.4: Startup to Drain, Drain to ProbeBW, and the phases of its cycle. `before` is what was in flight before this acknowledgment.
+    /// (D) 4.3.3 and 4.3.4: Startup to Drain, Drain to ProbeBW, and the phases of its cycle. `before` is what was in flight before this acknowledgment.
     fn steer(&mut self, now: Instant, path: &Path, before: u64, lost: bool) {
         if let State::ProbeBw { phase } = self.state {
             let gain = CYCLE[phase];
@@ -239,7 +239,7 @@ impl Bbr {
         self.phase_began = now;
     }
 
-    /// [D] 4.3.5.
+    /// (D) 4.3.5.
     fn check_probe_rtt(&mut self, now: Instant, path: &Path) {
         if self.state != State::ProbeRtt && self.rtprop_expired && !self.idle {
             self.save_window();
@@ -278,7 +278,7 @@ impl Bbr {
         }
     }
 
-    /// [D] 4.2.1. Until the pipe is full the pace only rises.
+    /// (D) 4.2.1. Until the pipe is full the pace only rises.
     fn set_pace(&mut self, path: &Path) {
         if self.btlbw.get() == 0 {
             if let Some(rate) = first_pace(self.cwnd, path) {
@@ -292,7 +292,7 @@ impl Bbr {
         }
     }
 
-    /// [D] 4.2.3.
+    /// (D) 4.2.3.
     fn set_window(&mut self, path: &Path, delivered: u64, lost: u64) {
         let target = self.inflight(self.cwnd_gain());
         if self.recovering {
@@ -364,7 +364,7 @@ impl CongestionControl for Bbr {
         }
     }
 
-    /// [D] 4.2.1 and 4.3.4.4: after an idle time it goes on at the rate it knew.
+    /// (D) 4.2.1 and 4.3.4.4: after an idle time it goes on at the rate it knew.
     fn on_sent(&mut self, _cx: &mut Cx<'_>, path: &Path, sent: &SentSegment) {
         if path.flight == Size::ZERO && !sent.resent {
             self.idle = true;

@@ -1,6 +1,6 @@
 //! BBR, version 3.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, sections 5.3 to 5.6, here [D]. As version 1, the path is a rate and a round trip, and the sender paces at gain x rate; but
+//! Source: draft-ietf-ccwg-bbr-06, sections 5.3 to 5.6, here (D). As version 1, the path is a rate and a round trip, and the sender paces at gain x rate; but
 //! losses above 2 % bound the model (`bbr3/bounds.rs`), and probing is rarer (`bbr3/cycle.rs`, `bbr3/probe_rtt.rs`).
 //!   Startup 2.77 -> Drain 0.5 -> DOWN 0.9 -> CRUISE 1 -> REFILL 1, a round -> UP 1.25 -> DOWN ..; window 2 BDP, in UP 2.25
 //!   probes every 2 to 3 s, or as many rounds as the BDP has segments, at most 63: as often as Reno would lose
@@ -55,7 +55,7 @@ pub const LAW: Law = Law {
     })
 };
 
-/// [D] 5.1: what the flow is doing.
+/// (D) 5.1: what the flow is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -105,7 +105,7 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// [D] 5.3.1.2: does the rate still grow?
+/// (D) 5.3.1.2: does the rate still grow?
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
     rate: u64,
@@ -209,7 +209,7 @@ impl Bbr3 {
         }
     }
 
-    /// [D] 5.5.10.3: the rate in force, bits per second.
+    /// (D) 5.5.10.3: the rate in force, bits per second.
     fn bw(&self) -> u64 {
         self.max_bw.get().min(self.bounds.short.0)
     }
@@ -227,7 +227,7 @@ impl Bbr3 {
         (gain * self.bw() as f64 / 8.0 * rtt.as_secs_f64()) as u64
     }
 
-    /// [D] 5.6.4.2.
+    /// (D) 5.6.4.2.
     fn quantized(&self, inflight: u64) -> u64 {
         let room = if self.state == State::Up { 2 * self.mss } else { 0 };
         inflight.max(3 * self.quantum()).max(self.least()) + room
@@ -254,7 +254,7 @@ impl Bbr3 {
         })
     }
 
-    /// [D] 5.5.10: losses found with this acknowledgment.
+    /// (D) 5.5.10: losses found with this acknowledgment.
     fn take_losses(&mut self, now: Instant, path: &Path, sample: &Sample) {
         if self.bounds.note_loss(path.delivered) {
             self.undo = (self.bounds.long, self.bounds.short);
@@ -271,7 +271,7 @@ impl Bbr3 {
         }
     }
 
-    /// [D] 5.5.1 and 5.5.5: rounds and max_bw.
+    /// (D) 5.5.1 and 5.5.5: rounds and max_bw.
     fn take_rate(&mut self, path: &Path, sample: &Sample) {
         self.round_began = sample.prior >= self.round_end;
         if self.round_began {
@@ -284,7 +284,7 @@ impl Bbr3 {
         }
     }
 
-    /// [D] 5.5.9: acknowledgments that come in bunches need a larger window.
+    /// (D) 5.5.9: acknowledgments that come in bunches need a larger window.
     fn take_aggregation(&mut self, now: Instant, delivered: u64) {
         let expected = |since: Instant| self.bw() as f64 / 8.0 * now.since(since).as_secs_f64();
         let mut due = expected(self.extra_since);
@@ -310,7 +310,7 @@ impl Bbr3 {
         self.saved = if whole { self.cwnd } else { self.saved.max(self.cwnd) };
     }
 
-    /// [D] 5.6.2.
+    /// (D) 5.6.2.
     fn set_pace(&mut self, path: &Path) {
         if self.max_bw.get() == 0 {
             self.pace = first_pace(self.cwnd, path).unwrap_or(self.pace);
@@ -322,7 +322,7 @@ impl Bbr3 {
         }
     }
 
-    /// [D] 5.6.4.
+    /// (D) 5.6.4.
     fn set_window(&mut self, path: &Path, acked: u64) {
         let most = self.quantized(self.bdp(self.state.cwnd_gain()) + self.extra.get());
         if self.full.reached {
@@ -400,7 +400,7 @@ impl CongestionControl for Bbr3 {
 
     fn on_sent(&mut self, cx: &mut Cx<'_>, path: &Path, sent: &SentSegment) {
         if path.flight == Size::ZERO && !sent.resent {
-            // [D] 5.4.1: after an idle time it goes on at the rate it knew
+            // (D) 5.4.1: after an idle time it goes on at the rate it knew
             self.idle = true;
             self.extra_since = cx.now;
             if self.state.in_cycle() {

@@ -1,6 +1,6 @@
 //! BBR version 3 from state to state: Startup, Drain and the cycle of `ProbeBW`.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, here [D], sections 5.3.1 to 5.3.3.
+//! Source: draft-ietf-ccwg-bbr-06, here (D), sections 5.3.1 to 5.3.3.
 
 use super::bounds::Sample;
 use super::{AckPhase, Bbr3, FullPipe, PROBE_WAIT, State, mix};
@@ -17,7 +17,7 @@ const STARTUP_LOSSES: u32 = 6;
 const MOST_ROUNDS: u64 = 63;
 
 impl Bbr3 {
-    /// [D] 5.3.1.
+    /// (D) 5.3.1.
     pub(super) fn check_full(&mut self, sample: &Sample) {
         if !self.full.now && !sample.app_limited {
             if sample.rate as f64 >= self.full.rate as f64 * FULL_GROWTH {
@@ -69,13 +69,13 @@ impl Bbr3 {
         self.bounds.steeper(self.cwnd, self.mss);
     }
 
-    /// [D] 5.3.3.8.3.
+    /// (D) 5.3.3.8.3.
     pub(super) fn time_to_probe(&self, now: Instant) -> bool {
         let rounds = (self.target() / self.mss).min(MOST_ROUNDS);
         now > self.cycle_at + self.probe_wait || self.rounds_since_probe >= rounds
     }
 
-    /// [D] 5.3.3.9, `AdaptLongTermModel`. True when it decided what to do next.
+    /// (D) 5.3.3.9, `AdaptLongTermModel`. True when it decided what to do next.
     pub(super) fn adapt_long_term(&mut self, path: &Path, ack: &Ack, sample: &Sample) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.round_began {
             self.ack_phase = AckPhase::ProbeFeedback;
@@ -104,7 +104,7 @@ impl Bbr3 {
         false
     }
 
-    /// [D] 5.3.3.9, `IsTimeToGoDown`.
+    /// (D) 5.3.3.9, `IsTimeToGoDown`.
     pub(super) fn time_to_go_down(&mut self, path: &Path, ack: &Ack, sample: &Sample) -> bool {
         if self.too_high && path.in_flight.0 >= self.bounds.long {
             self.precautionary = true;
@@ -117,7 +117,7 @@ impl Bbr3 {
         self.full.now
     }
 
-    /// [D] 5.3.1 to 5.3.3: from state to state.
+    /// (D) 5.3.1 to 5.3.3: from state to state.
     pub(super) fn steer(&mut self, now: Instant, path: &Path, ack: &Ack, sample: &Sample) {
         if self.state == State::Startup && self.full.reached {
             self.state = State::Drain;

@@ -1,6 +1,6 @@
 //! BBR version 3's round trip, and `ProbeRTT`, which looks for it.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, here [D], section 5.3.4.3: half a BDP in flight for a while, when no smaller round trip was seen for an interval.
+//! Source: draft-ietf-ccwg-bbr-06, here (D), section 5.3.4.3: half a BDP in flight for a while, when no smaller round trip was seen for an interval.
 
 use super::{AckPhase, Bbr3, State};
 use crate::cc::{Ack, Path};
@@ -14,7 +14,7 @@ impl Bbr3 {
         self.bdp(State::ProbeRtt.cwnd_gain()).max(self.least())
     }
 
-    /// [D] 5.3.4.3, `UpdateMinRTT`.
+    /// (D) 5.3.4.3, `UpdateMinRTT`.
     pub(super) fn take_rtt(&mut self, now: Instant, ack: &Ack) {
         let (least, at) = self.probe_rtt;
         self.probe_rtt_expired = least.is_some() && now > at + self.params.probe_rtt_interval;
@@ -32,7 +32,7 @@ impl Bbr3 {
         }
     }
 
-    /// [D] 5.3.4.3, `CheckProbeRTT`.
+    /// (D) 5.3.4.3, `CheckProbeRTT`.
     pub(super) fn check_probe_rtt(&mut self, now: Instant, path: &Path) {
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle {
             self.save_window();
