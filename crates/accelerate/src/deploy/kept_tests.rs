@@ -183,21 +183,3 @@ fn a_file_that_is_not_ours_or_not_of_now_is_refused() {
     );
     clean(&place);
 }
-
-#[test]
-fn a_change_costs_little() {
-    const N: u32 = 10_000;
-    let place = place("cost");
-    let mut side = Side { addresses: Addresses::new(30_000), ..Side::new() };
-    side.journal();
-    for n in 0..N {
-        side.open(2 * n);
-    }
-    let mut keeper = Keeper::create(&place, Extent { addresses: 30_000, flows: N }).unwrap();
-    let since = monotonic();
-    side.write(&mut keeper);
-    let each = (monotonic() - since) / u64::from(N);
-    println!("a connection with two addresses: {each} ns");
-    assert!(each < 20_000, "{each} ns");
-    clean(&place);
-}

@@ -149,6 +149,7 @@ pub(super) mod tests {
             held_peak_bytes: 2_000_000,
             not_forwarded: vec![("duplicate_ack".to_owned(), 40)],
             port_drops: vec![("lan_send".to_owned(), 0)],
+            data_path: vec![("late_turns".to_owned(), 3), ("store_full".to_owned(), 0)],
             ..Figures::default()
         };
         let status = Status {
@@ -185,6 +186,7 @@ hop          7 packets lost, 9 sent again, 0 further copies
 held         190000 B, at most 2000000 B
 kept back    40 duplicate ack
 dropped      none
+data path    3 late turns
 ";
         assert_eq!(text(&sample().0), wanted);
     }
