@@ -86,8 +86,10 @@ fn fill(stream: u32, at: u64, out: &mut [u8]) {
     for (i, byte) in out.iter_mut().enumerate() {
         let position = at + i as u64;
         let mut word = (u64::from(stream) << 40 ^ position >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        word ^= word >> 29;
-        *byte = word.wrapping_mul(0xbf58_476d_1ce4_e5b9).to_be_bytes()[(position & 7) as usize];
+        // the finisher of SplitMix64 (Steele, Lea, Flood, 2014)
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        *byte = (word ^ word >> 31).to_be_bytes()[(position & 7) as usize];
     }
 }
 
