@@ -73,8 +73,8 @@ accept: need-cargo
 	$(XTASK) accept $(ISSUE) $(if $(LONG),--long)
 
 fuzz: need-cargo
-	$(CARGO) run --quiet --release --package bentpipe-wire --example fuzz -- --seconds $(FUZZ_SECONDS)
-	$(CARGO) run --quiet --release --package bentpipe-accelerate --example fuzz_gateway -- --seconds $(FUZZ_SECONDS)
+	$(CARGO) run --quiet --release --package bentpipe-wire --example fuzz -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
+	$(CARGO) run --quiet --release --package bentpipe-accelerate --example fuzz_gateway -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 docs:
 	@if command -v mdbook >/dev/null 2>&1; then mdbook build docs; \

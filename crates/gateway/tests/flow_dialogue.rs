@@ -308,13 +308,17 @@ fn a_reset_does_not_wait_for_a_closed_window() {
         let mut closed = packet(SATELLITE, ACK, 1, 65_536);
         closed.tcp.window = 0;
         talk.say(SATELLITE, closed);
-        let at_once = talk.say(LAN, packet(LAN, Flags::RST.0 | ACK, 1 + segments * 1460, 1));
+        let mut reset = packet(LAN, Flags::RST.0 | ACK, 1 + segments * 1460, 1);
+        reset.body.len = 300;
+        let at_once = talk.say(LAN, reset);
         assert_eq!(at_once.len(), usize::from(segments == 100), "{at_once:?}");
         let is_reset = |o: &&(Port, Packet)| o.1.tcp.flags.has(Flags::RST);
         assert_eq!(talk.wait(900).iter().filter(is_reset).count(), 0);
         let late = talk.wait(4000);
         let resets: Vec<_> = late.iter().filter(is_reset).map(|o| (o.0, o.1.tcp.seq)).collect();
         assert_eq!(resets.first(), Some(&(SATELLITE, Seq(LAN_ISN).at(65_536))), "{resets:?}");
+        // its text would stand where other bytes do
+        assert!(late.iter().filter(is_reset).all(|o| o.1.body.len == 0), "{late:?}");
         assert_eq!((resets.len(), talk.gateway.report().held.0), (2, 0));
         assert_eq!(talk.wait(20_000), Vec::new());
     }

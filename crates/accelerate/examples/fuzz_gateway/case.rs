@@ -312,7 +312,8 @@ impl Case {
         if seg.has(flag::ACK) {
             let edge = seg.ack.wrapping_add(u32::from(seg.window) << if is_syn { 0 } else { told.scale });
             if let Some((old, seq, ack)) = told.edge {
-                if before(seg.seq, seq) || (seg.seq == seq && before(seg.ack, ack)) {
+                // RFC 9293, section 3.10.7.4: neither an older segment nor an older acknowledgment updates the window
+                if before(seg.seq, seq) || before(seg.ack, ack) {
                     return Ok(());
                 }
                 if before(edge, old) && !host.is_all(seg.ack) {

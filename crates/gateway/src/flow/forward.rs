@@ -175,6 +175,10 @@ impl Flow {
         }
         let (Some(reset), Some(lan)) = (self.sender.reset.take(), self.shake.lan()) else { return };
         let mut packet = reset.packet;
+        // with another number its text, which only explains (RFC 9293, section 3.10.7), would stand where other bytes do
+        packet.body.len = 0;
+        packet.segment = 0;
+        packet.tcp.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0 | Flags::URG.0);
         let forwarded = self.cache.forwarded(self.una);
         if forwarded > self.una {
             let mut first = cx.duplicate(&packet);
