@@ -26,6 +26,7 @@ pub mod gateway_runs;
 pub mod gateway_stops;
 pub mod kernel;
 pub mod lag;
+pub mod once;
 pub mod passage;
 pub mod refused;
 pub mod rig;

@@ -9,9 +9,10 @@ use bentpipe_accelerate::path::{Middle, Running, Setup, Unit, thread::Outcome};
 use bentpipe_base::Size;
 use bentpipe_gateway::{Config, Gateway};
 use bentpipe_os::{Clock, PacketPort, VethPort, namespace, sysctl};
+use lab::once::ip;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::process::{Command, id};
+use std::process::id;
 use std::thread::Builder;
 
 /// Hosts without ARP send to their own address, and our ends have another one: our stack then leaves what they send alone.
@@ -32,15 +33,6 @@ pub(crate) struct Course {
 pub(crate) fn at(host: usize, v6: bool, port: u16) -> SocketAddr {
     let text = if v6 { format!("fd56::{}", host + 1) } else { format!("10.56.0.{}", host + 1) };
     SocketAddr::new(text.parse::<IpAddr>().expect("an address"), port)
-}
-
-fn ip(arguments: &str) -> Result<(), String> {
-    let out = Command::new("ip").args(arguments.split(' ')).output();
-    let out = out.map_err(|e| format!("no program ip: {e}"))?;
-    if out.status.success() {
-        return Ok(());
-    }
-    Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
 }
 
 impl Course {

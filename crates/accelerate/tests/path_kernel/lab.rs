@@ -1,12 +1,14 @@
 //! Two hosts in network namespaces of their own, and a third between them where the gateway's data path runs. Gone when the test ends.
 
+pub(crate) use ::lab::once::ip;
+use ::lab::once::run;
 use bentpipe_accelerate::path::Middle;
 use bentpipe_accelerate::path::{Running, Setup, Unit, thread::Outcome};
 use bentpipe_base::Size;
 use bentpipe_os::{Clock, FramePort, PacketPort, TunPort, VethPort, namespace, sysctl};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::process::{Command, id};
+use std::process::id;
 use std::thread::Builder;
 
 const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
@@ -35,19 +37,6 @@ pub(crate) struct Lab {
 pub(crate) fn at(host: usize, v6: bool, port: u16) -> SocketAddr {
     let text = if v6 { format!("fd55::{}", host + 1) } else { format!("10.55.0.{}", host + 1) };
     SocketAddr::new(text.parse::<IpAddr>().expect("an address"), port)
-}
-
-pub(crate) fn ip(arguments: &str) -> Result<(), String> {
-    run("ip", arguments)
-}
-
-fn run(program: &str, arguments: &str) -> Result<(), String> {
-    let out = Command::new(program).args(arguments.split(' ')).output();
-    let out = out.map_err(|e| format!("no program {program}: {e}"))?;
-    if out.status.success() {
-        return Ok(());
-    }
-    Err(format!("{program} {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
 }
 
 impl Lab {

@@ -1,5 +1,6 @@
 //! A host, a router and a far host in network namespaces of their own. Gone when the test ends.
 
+pub(crate) use ::lab::once::ip;
 use bentpipe_os::namespace;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -257,15 +258,6 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         thread::park_timeout(STEP);
     }
     panic!("{what}: not in time");
-}
-
-pub(crate) fn ip(arguments: &str) -> Result<(), String> {
-    let out =
-        Command::new("ip").args(arguments.split(' ')).output().map_err(|e| format!("no program ip: {e}"))?;
-    if out.status.success() {
-        return Ok(());
-    }
-    Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
 }
 
 pub(crate) fn out(output: &Output) -> String {

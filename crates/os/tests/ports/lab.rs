@@ -1,5 +1,6 @@
 //! Two hosts in network namespaces of their own and a third between them, where the relay stands. Gone when the test ends.
 
+pub(crate) use ::lab::once::ip;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::{Clock, PacketPort, TunPort, VethPort, namespace, port::MAX_SUPER, wait};
 use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader, complete};
@@ -109,15 +110,6 @@ impl Lab {
 pub(crate) fn address(host: usize, v6: bool) -> IpAddr {
     let text = if v6 { format!("fd55::{}", host + 1) } else { format!("10.55.0.{}", host + 1) };
     text.parse().expect("an address")
-}
-
-pub(crate) fn ip(arguments: &str) -> Result<(), String> {
-    let out =
-        Command::new("ip").args(arguments.split(' ')).output().map_err(|e| format!("no program ip: {e}"))?;
-    if out.status.success() {
-        return Ok(());
-    }
-    Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
 }
 
 /// What a relay saw.

@@ -13,6 +13,7 @@
 //! Defaults: the paper's, as parameters where people vary them.
 
 use super::law::{Law, Params as _};
+use super::standard::mix;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
 use crate::params;
@@ -281,7 +282,7 @@ impl Bbr {
     /// (D) 4.2.1. Until the pipe is full the pace only rises.
     fn set_pace(&mut self, path: &Path) {
         if self.btlbw.get() == 0 {
-            if let Some(rate) = first_pace(self.cwnd, path) {
+            if let Some(rate) = self.first_pace(path) {
                 self.pace = rate;
             }
             return;
@@ -313,18 +314,11 @@ impl Bbr {
             self.cwnd = self.cwnd.min(MIN_SEGMENTS * self.mss);
         }
     }
-}
 
-/// The pace before any rate is known: the window over the round trip, times the gain.
-fn first_pace(cwnd: u64, path: &Path) -> Option<u64> {
-    (!path.srtt.is_zero()).then(|| (HIGH_GAIN * cwnd as f64 * 8.0 / path.srtt.as_secs_f64()) as u64)
-}
-
-/// Spreads the bits of `x` (`SplitMix64`'s finaliser).
-const fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    /// The pace before any rate is known: the window over the round trip, times the gain.
+    fn first_pace(&self, path: &Path) -> Option<u64> {
+        path.spread(HIGH_GAIN, self.cwnd).map(Rate::bps)
+    }
 }
 
 impl CongestionControl for Bbr {
@@ -381,7 +375,7 @@ impl CongestionControl for Bbr {
     }
 
     fn plan(&self, path: &Path) -> Plan {
-        let pace = if self.pace > 0 { Some(self.pace) } else { first_pace(self.cwnd, path) };
+        let pace = if self.pace > 0 { Some(self.pace) } else { self.first_pace(path) };
         Plan {
             pace: pace.and_then(Rate::from_bps),
             burst: Size(self.quantum()),

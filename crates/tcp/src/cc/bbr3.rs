@@ -17,6 +17,7 @@ mod probe_rtt;
 
 use self::bounds::{Bounds, Sample};
 use super::law::{Law, Params as _};
+use super::standard::mix;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
 use crate::params;
@@ -313,7 +314,7 @@ impl Bbr3 {
     /// (D) 5.6.2.
     fn set_pace(&mut self, path: &Path) {
         if self.max_bw.get() == 0 {
-            self.pace = first_pace(self.cwnd, path).unwrap_or(self.pace);
+            self.pace = self.first_pace(path).unwrap_or(self.pace);
             return;
         }
         let rate = (self.state.pacing_gain() * self.bw() as f64 * (1.0 - PACING_MARGIN)) as u64;
@@ -341,19 +342,11 @@ impl Bbr3 {
         };
         self.cwnd = self.cwnd.min(cap.min(self.bounds.short.1).max(self.least()));
     }
-}
 
-/// The pace before any rate is known: the window over the round trip, times the gain.
-fn first_pace(cwnd: u64, path: &Path) -> Option<u64> {
-    let gain = State::Startup.pacing_gain();
-    (!path.srtt.is_zero()).then(|| (gain * cwnd as f64 * 8.0 / path.srtt.as_secs_f64()) as u64)
-}
-
-/// Spreads the bits of `x` (`SplitMix64`'s finaliser).
-const fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    /// The pace before any rate is known: the window over the round trip, times the gain.
+    fn first_pace(&self, path: &Path) -> Option<u64> {
+        path.spread(State::Startup.pacing_gain(), self.cwnd).map(Rate::bps)
+    }
 }
 
 impl CongestionControl for Bbr3 {
@@ -425,7 +418,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn plan(&self, path: &Path) -> Plan {
-        let pace = if self.pace > 0 { Some(self.pace) } else { first_pace(self.cwnd, path) };
+        let pace = if self.pace > 0 { Some(self.pace) } else { self.first_pace(path) };
         Plan {
             pace: pace.and_then(Rate::from_bps),
             burst: Size(self.quantum()),

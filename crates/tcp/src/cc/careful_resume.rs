@@ -15,7 +15,7 @@ use super::standard::Window;
 use super::{Ack, CongestionControl, Loss, LossCause, Path, Plan};
 use crate::limits::Limit;
 use crate::params;
-use bentpipe_base::{Cx, Duration, Rate, Size};
+use bentpipe_base::{Cx, Duration, Size};
 
 /// RFC 5681's multiplicative decrease.
 const BETA: f64 = 0.5;
@@ -166,9 +166,8 @@ impl CongestionControl for CarefulResume {
 
     fn plan(&self, path: &Path) -> Plan {
         let window = self.window.cwnd();
-        let paced = matches!(self.phase, Phase::Unvalidated { .. }) && !path.srtt.is_zero();
-        let rate = window as f64 * 8.0 / path.srtt.as_secs_f64();
-        let pace = if paced { Rate::from_bps(rate as u64) } else { None };
+        let paced = matches!(self.phase, Phase::Unvalidated { .. });
+        let pace = if paced { path.spread(1.0, window) } else { None };
         Plan { pace, ..Plan::window(Size(window)) }
     }
 

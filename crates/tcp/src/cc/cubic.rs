@@ -210,6 +210,6 @@ impl CongestionControl for Cubic {
     }
 
     fn ssthresh(&self) -> Option<Size> {
-        (self.window.ssthresh() != u64::MAX).then_some(Size(self.window.ssthresh()))
+        self.window.threshold()
     }
 }

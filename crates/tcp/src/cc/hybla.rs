@@ -16,7 +16,7 @@ use super::law::{Law, Params as _};
 use super::standard::Window;
 use super::{Ack, CongestionControl, Loss, Path, Plan};
 use crate::params;
-use bentpipe_base::{Cx, Duration, Rate, Size};
+use bentpipe_base::{Cx, Duration, Size};
 
 /// Losses halve.
 const HALF: f64 = 0.5;
@@ -114,9 +114,7 @@ impl CongestionControl for Hybla {
 
     fn plan(&self, path: &Path) -> Plan {
         let window = self.window.cwnd();
-        let spaced = self.params.spacing && !path.srtt.is_zero();
-        let rate = window as f64 * 8.0 * SPACING / path.srtt.as_secs_f64();
-        let pace = if spaced { Rate::from_bps(rate as u64) } else { None };
+        let pace = if self.params.spacing { path.spread(SPACING, window) } else { None };
         Plan { pace, ..Plan::window(Size(window)) }
     }
 

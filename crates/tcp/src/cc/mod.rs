@@ -124,6 +124,14 @@ pub struct Path {
     pub lost: u64,
 }
 
+impl Path {
+    /// The rate at which `gain` times `window` bytes leave within a round trip; none before the first sample.
+    pub fn spread(&self, gain: f64, window: u64) -> Option<Rate> {
+        let bps = || (gain * window as f64 * 8.0 / self.srtt.as_secs_f64()) as u64;
+        if self.srtt.is_zero() { None } else { Rate::from_bps(bps()) }
+    }
+}
+
 /// One acknowledgment that delivered something.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {

@@ -70,6 +70,6 @@ impl CongestionControl for Reno {
     }
 
     fn ssthresh(&self) -> Option<Size> {
-        (self.window.ssthresh() != u64::MAX).then_some(Size(self.window.ssthresh()))
+        self.window.threshold()
     }
 }

@@ -192,6 +192,6 @@ impl CongestionControl for Vegas {
     }
 
     fn ssthresh(&self) -> Option<Size> {
-        (self.window.ssthresh() != u64::MAX).then_some(Size(self.window.ssthresh()))
+        self.window.threshold()
     }
 }

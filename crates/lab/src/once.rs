@@ -1,0 +1,25 @@
+//! A program that does one thing and is done, in the namespaces of the thread that asks.
+
+use crate::Outcome;
+use std::process::Command;
+
+/// Runs `program` with `arguments`, which blanks part.
+///
+/// # Errors
+/// When there is none, or it fails: what it says of that.
+pub fn run(program: &str, arguments: &str) -> Outcome<()> {
+    let out = Command::new(program).args(arguments.split(' ')).output();
+    let out = out.map_err(|e| format!("no program {program}: {e}"))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(format!("{program} {arguments}: {}", String::from_utf8_lossy(&out.stderr).trim()))
+}
+
+/// `ip ARGUMENTS` of iproute2.
+///
+/// # Errors
+/// As [`run`].
+pub fn ip(arguments: &str) -> Outcome<()> {
+    run("ip", arguments)
+}
