@@ -5,9 +5,8 @@ use crate::accept::place::{Place, judge};
 use crate::accept::spine::cargo;
 use crate::item::{Item, Verdict};
 use crate::metadata;
-use lab::flood::flood;
 use lab::lag::{self, Lags};
-use lab::passage::{Carrier, Host, Kind, Passage};
+use lab::passage::{Carrier, Kind, Passage};
 use lab::shares::Rounds;
 use lab::stats::median;
 use lab::{Outcome, Who};
@@ -28,8 +27,6 @@ const FAIR: f64 = 0.95;
 /// Probes of a run, what flows beside them, and rounds when time is short.
 const PROBES: u32 = 2000;
 const LOAD_BPS: u64 = 1_000_000_000;
-/// The flood.
-const SYNS_PER_S: u32 = 200_000;
 const LAG_ROUNDS: u32 = 3;
 
 pub(super) fn check(place: &Place, list: &mut List) {
@@ -43,7 +40,6 @@ pub(super) fn check(place: &Place, list: &mut List) {
         latency(place, list, &passage, kind);
         echoes(place, list, &passage, kind);
     }
-    floods(list, &passage);
     list.line(6, &idle());
     list.line(
         6,
@@ -102,33 +98,6 @@ fn echoes(place: &Place, list: &mut List, passage: &Outcome<Passage>, kind: Kind
             (figure, us[0].iter().all(|us| *us < 150.0))
         }),
     );
-}
-
-/// From the hop, where the gateway paces what goes the other way at the link's rate; and from the LAN, where a hop of that rate could not carry both.
-fn floods(list: &mut List, passage: &Outcome<Passage>) {
-    const LINK_BPS: u64 = 100_000_000;
-    for (from, hop, words) in [
-        (Host::Receiver, "rate = \"100 Mbit/s\"", "from the hop, paced at 100 Mbit/s"),
-        (Host::Sender, "", "from the LAN, connections of 100 Mbit/s"),
-    ] {
-        let flooded = passage.as_ref().map_err(Clone::clone).and_then(|passage| {
-            flood(passage, Carrier::Accelerated(Kind::Routed), hop, from, (LINK_BPS, SYNS_PER_S))
-        });
-        list.line(
-            6,
-            &judge(&format!("200 000 SYN/s {words}: within 10 %"), flooded, |f| {
-                let share = f.beside_bps / f.before_bps;
-                let figure = format!(
-                    "{:.1} of {:.1} Mbit/s, {:+.1} %, {:.0} SYN/s",
-                    f.beside_bps / 1e6,
-                    f.before_bps / 1e6,
-                    (share - 1.0) * 100.0,
-                    f.syns_per_s
-                );
-                (figure, share >= 0.9 && f.syns_per_s >= 0.95 * f64::from(SYNS_PER_S))
-            }),
-        );
-    }
 }
 
 const fn name(kind: Kind) -> &'static str {

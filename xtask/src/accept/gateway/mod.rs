@@ -5,6 +5,7 @@
 mod cost;
 mod death;
 mod exact;
+mod flood;
 mod hostile;
 mod loss;
 mod readers;
@@ -16,7 +17,7 @@ use super::spine::{style, tests_item, whole_run};
 use super::tests::Tests;
 
 /// Parts of the list, by what stands on the command line.
-const PARTS: [&str; 8] = ["window", "loss", "readers", "exact", "death", "cost", "hostile", "tests"];
+const PARTS: [&str; 9] = ["window", "loss", "readers", "exact", "death", "cost", "flood", "hostile", "tests"];
 
 /// Prints the list, or the parts of it that `words` name; true when every line was met.
 pub(super) fn check(words: &[String]) -> Result<bool, String> {
@@ -30,6 +31,7 @@ pub(super) fn check(words: &[String]) -> Result<bool, String> {
             "exact" => exact::check(&place, &mut list),
             "death" => death::check(&place, &mut list),
             "cost" => cost::check(&place, &mut list),
+            "flood" => flood::check(&place, &mut list),
             "hostile" => hostile::check(&place, &mut list),
             _ => tests(&mut list)?,
         }
