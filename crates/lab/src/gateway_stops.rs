@@ -106,7 +106,7 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sle
         killed.display()
     );
     let near = format!(
-        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | grep -vc TIME-WAIT >'{}'",
+        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | grep -vc TIME-WAIT >'{}' || true",
         code.display(),
         ended.display(),
         left.display()
