@@ -4,6 +4,7 @@
 //! Errors: a packet is lost with probability `loss`; if it survives that, it is lost with probability
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; satellite fact: a residual error anywhere kills the packet).
 
+use crate::base::Base;
 use crate::dynamics::Dynamics;
 use crate::varying::Varying;
 use bentpipe_base::trace::DropCause;
@@ -14,21 +15,6 @@ use bentpipe_base::{Cx, Duration, Instant, Probability, Purpose, Rate, RngSlot, 
 pub struct Errors {
     /// The stream the errors are drawn from.
     pub rng: RngSlot,
-    /// Loss probability per packet.
-    pub loss: Probability,
-    /// Bit error rate.
-    pub ber: Probability,
-}
-
-/// What a direction is like before anything changes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Base {
-    /// Rate.
-    pub rate: Rate,
-    /// One-way propagation delay.
-    pub one_way: Duration,
-    /// Bytes that each packet takes on the link beyond its own.
-    pub framing: Size,
     /// Loss probability per packet.
     pub loss: Probability,
     /// Bit error rate.

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod acm;
+mod base;
 pub mod capacity;
 pub mod channel;
 pub mod coding;
@@ -29,8 +30,9 @@ mod varying;
 
 pub use access::{Access, Dama, IdleRelease};
 pub use acm::Acm;
+pub use base::Base;
 pub use capacity::CapacityTrace;
-pub use channel::{Base, Channel, Errors};
+pub use channel::{Channel, Errors};
 pub use coding::Coding;
 pub use dynamics::{Change, Dynamics};
 pub use fade::{Fade, FadeEffect, FadeSource};

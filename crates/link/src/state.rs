@@ -1,6 +1,6 @@
 //! What a changing direction is like at one moment, and the processes that make it so.
 
-use crate::channel::Base;
+use crate::base::Base;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Rng};
 use core::fmt::Debug;

@@ -9,8 +9,8 @@
 //! comes at this instant, so that being touched more often changes nothing.
 
 use crate::access::{Access, Release};
+use crate::base::Base;
 use crate::capacity::{CapacityTrace, Opportunities, Steps};
-use crate::channel::Base;
 use crate::dama::{Grants, Work};
 use crate::dynamics::Dynamics;
 use crate::fade::{Fade, FadeSource, Fading};
