@@ -1,5 +1,5 @@
 //! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, the receiver opens the connection and is an old one by its kernel's
-//! settings.
+//! settings. Short stops are timed here: a shell that starts a program to wait 10 ms waits as long again for the program.
 
 use crate::Outcome;
 use crate::gateway_hops::{Hop, toml};
@@ -7,15 +7,21 @@ use crate::gateway_programs::{OLD_KERNEL, SENDER, Transferred};
 use crate::gateway_runs::{Job, Ran};
 use crate::rig::Rig;
 use crate::stats::Dice;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Length of a run with short stops, and where its rate counts from, s.
 const RESTING_S: (u64, f64) = (60, 25.0);
-/// Length of a short stop, s, and times between two of them, ms.
-const REST_S: &str = "0.01";
+/// Length of a short stop, the longest that counts as one, and times between two of them, ms.
+const REST: Duration = Duration::from_millis(10);
+const LONGEST_REST: Duration = Duration::from_millis(12);
 const BETWEEN_MS: (u64, u64) = (200, 1600);
+/// What the receiver's program gets to start.
+const STARTING: Duration = Duration::from_secs(20);
 /// When a process is stopped for good, and how long it is before it is killed, s.
 const STOP_S: (u64, u64) = (20, 40);
 
@@ -37,27 +43,51 @@ pub struct Stopped {
 pub fn resting(rig: &Rig, stops: bool) -> Outcome<Stopped> {
     let (seconds, from) = RESTING_S;
     let name = format!("resting-{stops}");
-    let [result, count] = ["json", "count"].map(|n| rig.path(&format!("{name}.{n}")));
-    let mut dice = Dice::new(1);
-    let (least, more) = BETWEEN_MS;
-    let waits: Vec<String> = (0..if stops { seconds } else { 0 })
-        .map(|_| format!("{:.3}", (least + dice.below(more)) as f64 / 1e3))
-        .collect();
+    let [result, id] = ["json", "id"].map(|n| rig.path(&format!("{name}.{n}")));
     let far = format!(
         "{OLD_KERNEL}; sleep 1
 iperf3 -c near -R -C cubic -t {seconds} -J >'{}' & p=$!
-n=0
-for t in {}; do sleep $t; kill -STOP $p 2>/dev/null || break; sleep {REST_S}; kill -CONT $p; n=$((n+1)); done
-echo $n >'{}'; wait $p",
+echo $p >'{id}.part'; mv '{id}.part' '{id}'; wait $p",
         result.display(),
-        waits.join(" "),
-        count.display(),
+        id = id.display(),
     );
     let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
-    let ran = run(rig, (&name, true), &near, &far, seconds + 10)?;
-    let stops = number(&count)? as u64;
-    let rate_bps = Transferred::read(&result)?.rate_bps(from)?;
-    Ok(Stopped { rate_bps, stops, doubts: ran.doubts() })
+    let job = start(rig, (&name, true), &near, &far, seconds + 10)?;
+    let rests = if stops { rest(&id, Duration::from_secs(seconds)) } else { Ok((0, 0)) };
+    // the run comes to its end whatever became of the stops
+    let ran = end(job, true, seconds + 10)?;
+    let ((stops, long), mut doubts) = (rests?, ran.doubts());
+    if long > 0 {
+        doubts += &format!(" ({long} stops longer than {} ms)", LONGEST_REST.as_millis());
+    }
+    Ok(Stopped { rate_bps: Transferred::read(&result)?.rate_bps(from)?, stops, doubts })
+}
+
+/// Stops the process whose number is in a file, at random for so long; returns how often, and how many stops became too long.
+fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
+    let begin = Instant::now();
+    let id = loop {
+        match number(id) {
+            Ok(id) => break id as i32,
+            Err(e) if begin.elapsed() > STARTING => return Err(e),
+            Err(_) => sleep(REST),
+        }
+    };
+    let id = Pid::from_raw(id).ok_or_else(|| "a process without a number".to_owned())?;
+    let (mut dice, begin, (least, more)) = (Dice::new(1), Instant::now(), BETWEEN_MS);
+    let (mut count, mut long) = (0, 0);
+    while begin.elapsed() < time {
+        sleep(Duration::from_millis(least + dice.below(more)));
+        let stopped = Instant::now();
+        if kill_process(id, Signal::STOP).is_err() {
+            break;
+        }
+        sleep(REST);
+        kill_process(id, Signal::CONT).map_err(|e| format!("waking the receiver: {e}"))?;
+        count += 1;
+        long += u64::from(stopped.elapsed() > LONGEST_REST);
+    }
+    Ok((count, long))
 }
 
 /// How a sender's end came.
@@ -121,8 +151,16 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sle
 }
 
 fn run(rig: &Rig, (name, gateway): (&str, bool), near: &str, far: &str, seconds: u64) -> Outcome<Ran> {
+    end(start(rig, (name, gateway), near, far, seconds)?, gateway, seconds)
+}
+
+fn start(rig: &Rig, (name, gateway): (&str, bool), near: &str, far: &str, seconds: u64) -> Outcome<Job> {
     let file = rig.file(&format!("{name}.toml"), &toml(&[Hop { gateway, ..Hop::OLD }], 0.0, (0, seconds)))?;
-    let ran = Job::programs(rig, &file, 1, near, far)?.wait(seconds)?;
+    Job::programs(rig, &file, 1, near, far)
+}
+
+fn end(job: Job, gateway: bool, seconds: u64) -> Outcome<Ran> {
+    let ran = job.wait(seconds)?;
     if gateway && ran.gateway(Hop::OLD.name, "flows/accelerated")? < 1.0 {
         return Err("no flow was accelerated".to_owned());
     }

@@ -8,7 +8,7 @@
 //! clean is found. Copies follow 10 ms later: a short fade takes one of them.
 //! Where the receiver keeps what is beyond a hole (its window is at least the product) one copy is enough, since only the loss itself is sent again; but
 //! while a flow uses less than a third of its share a second one costs nothing, and spares its sender's slow start the delay of a repair.
-//! A repair itself always goes twice.
+//! A repair itself always goes twice: of a packet that was lost, not of what a receiver had no room for.
 
 use crate::config::Copies;
 use bentpipe_base::{Duration, Instant};

@@ -56,6 +56,11 @@ impl Recovery {
         self.tries >= TRIES
     }
 
+    /// What begins at `start` is missing, and not only due again since the receiver had no room for it.
+    pub(super) const fn is_hole(&self, start: u64) -> bool {
+        start < self.hole_end
+    }
+
     /// Something was sent: the timeout runs.
     pub(super) fn sent(&mut self, now: Instant, timeout: Duration) {
         if self.progress.is_none() {

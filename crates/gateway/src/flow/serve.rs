@@ -125,8 +125,10 @@ impl Flow {
             None => return Size::ZERO,
             Some(Choice::Hole(i)) => {
                 shared.counters.repairs += 1;
-                // a repair that is lost as well costs another round trip, and a second copy of it next to nothing
-                let left = self.recovery.copies.max(REPAIR_COPIES) - 1;
+                // a repair that is lost as well costs another round trip, and a second copy of it next to nothing; of what a reader had no room for there may be a
+                // whole bandwidth-delay product, and the window reaches it bit by bit
+                let is_hole = self.cache.pieces.get(i).is_some_and(|p| self.recovery.is_hole(p.start));
+                let left = self.recovery.copies.max(if is_hole { REPAIR_COPIES } else { 1 }) - 1;
                 self.fit(cx, i);
                 self.send_piece(cx, i, (left, false), shared)
             }
