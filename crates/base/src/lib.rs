@@ -20,7 +20,9 @@ pub mod units;
 pub use cx::{Cx, World};
 pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};
-pub use packet::{Addr, Body, Ecn, Flags, Foreign, Packet, Pkt, Proto, SackList, TcpHeader, Timestamps};
+pub use packet::{
+    Addr, Body, Ecn, Flags, Foreign, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader, Timestamps,
+};
 pub use rng::{Purpose, Rng, RngSlot};
 pub use seq::Seq;
 pub use time::{Duration, Instant};

@@ -102,6 +102,26 @@ impl SackList {
     }
 }
 
+/// The probe option: an experimental option (RFC 4727) with an identifier of its own (RFC 6994). A probe segment says its number, and the acknowledgment that
+/// answers it echoes that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProbeOption {
+    /// Not there.
+    #[default]
+    None,
+    /// On a SYN: we number our probes and echo yours.
+    Permitted,
+    /// This segment is probe number so; below 32768.
+    Probe(u16),
+    /// This acknowledges probe number so; below 32768.
+    Echo(u16),
+}
+
+impl ProbeOption {
+    /// Bytes on a segment without SYN, padding included.
+    pub const LEN: u8 = 8;
+}
+
 /// A TCP header as a value, options included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpHeader {
@@ -123,6 +143,8 @@ pub struct TcpHeader {
     pub timestamps: Option<Timestamps>,
     /// Selective acknowledgments.
     pub sack: SackList,
+    /// The probe option.
+    pub probe: ProbeOption,
 }
 
 impl TcpHeader {
@@ -135,6 +157,11 @@ impl TcpHeader {
             // SACK-permitted takes the two padding bytes of the timestamps when both are there
             options += if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
         }
+        options += match self.probe {
+            ProbeOption::None => 0,
+            ProbeOption::Permitted => 4,
+            ProbeOption::Probe(_) | ProbeOption::Echo(_) => ProbeOption::LEN,
+        };
         options += if self.timestamps.is_some() { 12 } else { 0 };
         options += if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len };
         20 + options

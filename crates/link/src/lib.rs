@@ -41,7 +41,7 @@ pub use link::Link;
 pub use look::Look;
 pub use orbit::{Handover, Orbit, Pass, Slots};
 pub use outage::Outages;
-pub use queue::{Capacity, DropTail};
+pub use queue::{Capacity, Discipline, DropTail, Queue};
 pub use rain::Rain;
 pub use stats::{LinkStats, Served};
 pub use step::SHORTEST_STEP;

@@ -7,7 +7,7 @@
 
 use crate::channel::Channel;
 use crate::look::Look;
-use crate::queue::DropTail;
+use crate::queue::{Queue, Refused};
 use crate::stats::{LinkStats, Served};
 use crate::varying::Varying;
 use bentpipe_base::trace::{DropCause, Event, Mask};
@@ -25,7 +25,7 @@ pub struct Link {
     pub(crate) in_flight: InFlight,
     pub(crate) channel: Channel,
     pub(crate) served: Served,
-    pub(crate) queue: DropTail,
+    pub(crate) queue: Queue,
     /// Boxed: an idle link touches none of it.
     pub(crate) stats: Box<LinkStats>,
 }
@@ -98,14 +98,14 @@ impl InFlight {
 
 impl Link {
     /// An idle link.
-    pub fn new(queue: DropTail, channel: Channel) -> Self {
+    pub fn new(queue: impl Into<Queue>, channel: Channel) -> Self {
         Self {
             busy_until: Instant::ZERO,
             armed: Instant::NEVER,
             in_flight: InFlight::EMPTY,
             channel,
             served: Served::NONE,
-            queue,
+            queue: queue.into(),
             stats: Box::new(LinkStats::EMPTY),
         }
     }
@@ -170,10 +170,22 @@ impl Link {
             self.serve(cx, packet, cx.now, true);
             return;
         }
+        self.enqueue(cx, packet);
+    }
+
+    /// Puts a packet into the queue, or drops it or another.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
         self.stats.waited(cx.now, self.queue.len());
-        match self.queue.push(packet) {
-            Ok(()) => self.stats.grew_to(self.queue.len() as u32),
-            Err(packet) => self.drop(cx, cx.now, packet, DropCause::QueueFull),
+        loop {
+            match self.queue.push(packet) {
+                Ok(()) => return self.stats.grew_to(self.queue.len() as u32),
+                Err(Refused::Arrival(packet)) => return self.drop(cx, cx.now, packet, DropCause::QueueFull),
+                Err(Refused::Waiting { evicted, arrival }) => {
+                    self.drop(cx, cx.now, evicted, DropCause::QueueFull);
+                    packet = arrival;
+                }
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use crate::link::Link;
 use crate::look::Look;
 use crate::orbit::{Orbit, Passes, Schedule, SlotStreams};
 use crate::outage::Times;
-use crate::queue::{Capacity, DropTail};
+use crate::queue::{Capacity, Queue};
 use crate::state::{Process, State};
 use crate::timeline::Timeline;
 use crate::user::User;
@@ -155,7 +155,7 @@ impl Varying {
     }
 
     /// Gives the queue the capacity that the timeline says for `now`, if it says any; a user's goes before it.
-    fn resize(&mut self, queue: &mut DropTail, now: Instant) {
+    fn resize(&mut self, queue: &mut Queue, now: Instant) {
         while let Some(&(_, capacity)) = self.buffers.front().filter(|b| b.0 <= now) {
             match &mut self.own_capacity {
                 Some(own) => *own = capacity,
@@ -170,7 +170,7 @@ impl Varying {
     pub(crate) fn change(
         &mut self,
         now: Instant,
-        queue: &mut DropTail,
+        queue: &mut Queue,
         busy_until: Instant,
         act: impl FnOnce(&mut User),
     ) -> Instant {
@@ -240,7 +240,7 @@ impl Varying {
         self.sending_until
     }
 
-    pub(crate) fn look(&mut self, cx: &mut Cx<'_>, queue: &mut DropTail) -> Look {
+    pub(crate) fn look(&mut self, cx: &mut Cx<'_>, queue: &mut Queue) -> Look {
         let now = cx.now;
         self.refresh(cx, now);
         self.resize(queue, now);
@@ -309,11 +309,7 @@ impl Link {
                 return;
             }
         }
-        self.stats.waited(now, self.queue.len());
-        match self.queue.push(packet) {
-            Ok(()) => self.stats.grew_to(self.queue.len() as u32),
-            Err(packet) => self.drop(cx, cx.now, packet, DropCause::QueueFull),
-        }
+        self.enqueue(cx, packet);
     }
 
     /// Does everything that is due by now.

@@ -2,7 +2,7 @@
 
 use crate::amount::Amount;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_link::Dynamics;
+use bentpipe_link::{Discipline, Dynamics};
 use bentpipe_tcp::Config;
 
 /// One fully resolved experiment.
@@ -198,6 +198,8 @@ pub struct DirectionSpec {
     pub delay: Duration,
     /// How much may wait.
     pub buffer: Buffer,
+    /// What the queue does with low-priority packets.
+    pub discipline: Discipline,
     /// Loss probability per packet.
     pub loss: Probability,
     /// Bit error rate over IP bytes plus framing; a packet survives when all its bits do.
@@ -208,7 +210,7 @@ pub struct DirectionSpec {
     pub dynamics: Option<Box<Dynamics>>,
 }
 
-/// Capacity of a drop-tail queue, not counting the packet in service.
+/// Capacity of a queue, not counting the packet in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// In packets.

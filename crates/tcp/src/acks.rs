@@ -10,6 +10,7 @@ use crate::connection::Connection;
 use crate::handshake::reset_for;
 use crate::input::Positions;
 use crate::limits::Limit;
+use crate::probes::Claim;
 use crate::recovery::{AckView, Finding};
 use crate::scheme::Detection;
 use crate::state::{Event, State};
@@ -42,6 +43,7 @@ impl Connection {
             && ack == self.board.una()
             && !self.closing
             && !self.tail_probe.is_outstanding()
+            && !self.probes.as_ref().is_some_and(|p| p.waits())
         {
             return true; // nothing is outstanding: the everyday case of a pure receiver
         }
@@ -75,10 +77,12 @@ impl Connection {
     fn take_ack(&mut self, cx: &mut Cx<'_>, segment: &Packet, ack: u64, window_changed: bool) {
         let limited_by = self.growth_limit(cx.now);
         let una = self.board.una();
-        let mut digest = Digest::default();
+        let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
+        let mut digest = Digest { doubtful, ..Digest::default() };
         if self.agreed.sack {
             self.take_sack(cx.now, segment, ack, &mut digest);
         }
+        let claim = self.claim_probes(cx.now, segment, &mut digest);
         self.board.acknowledge(ack, cx.now, &mut self.rate, &mut digest);
         let rtt = self.take_rtt(cx.now, segment, &digest);
         if let Some(rtt) = rtt {
@@ -90,13 +94,16 @@ impl Connection {
         }
         let round_ended = self.advance_round();
         self.usage.on_ack(digest.acked, round_ended);
-        let duplicate = self.is_duplicate(segment, una, window_changed, &digest);
+        let duplicate = self.is_duplicate(segment, una, window_changed || claim.own, &digest);
         let finding = self.recover(cx, &digest, duplicate);
-        let bare =
-            digest.acked == 0 && !window_changed && segment.tcp.sack.is_empty() && segment.seq_len() == 0;
+        let bare = !claim.own
+            && digest.acked == 0
+            && !window_changed
+            && segment.tcp.sack.is_empty()
+            && segment.seq_len() == 0;
         self.answer_tail_probe(cx, &digest, bare);
         let marked = self.ecn_echo(cx, segment);
-        if digest.delivered > 0 {
+        if digest.delivered > 0 || claim.probes > 0 {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
             let again = self.linux() && finding.loss.is_some();
             let episode = if finding.ended && !again { Episode::Ended } else { self.recovery.episode() };
@@ -104,14 +111,14 @@ impl Connection {
                 delivered: Size(self.recovery.delivered(&digest)),
                 acked: Size(payload(una, digest.acked)),
                 newly_sacked: Size(digest.newly_sacked),
-                own_dsacks: 0,
+                own_dsacks: u32::from(claim.own_dsack),
                 rtt,
                 rate,
                 round_ended,
                 episode,
                 limited_by,
                 marked,
-                probes: 0,
+                probes: claim.probes,
                 granted: None,
             };
             let path = self.path();
@@ -119,6 +126,19 @@ impl Connection {
         }
         self.lower_window(cx, &digest, duplicate, &finding);
         self.after_ack(cx, &digest, &finding);
+    }
+
+    /// Comes before all else that an acknowledgment means: a DSACK that our own probe caused says nothing to anybody else.
+    fn claim_probes(&mut self, now: Instant, segment: &Packet, digest: &mut Digest) -> Claim {
+        let patience = self.rtt.rto() * 2;
+        let Some(probes) = &mut self.probes else { return Claim::default() };
+        probes.tidy(now, self.board.una(), patience);
+        let claim = probes.claim(&segment.tcp, digest.dsack);
+        if claim.own_dsack {
+            digest.dsack = None;
+        }
+        probes.acks += 1;
+        claim
     }
 
     /// RFC 5681, section 2, or with SACK anything that reports new SACKed data (RFC 6675, section 2).
@@ -151,7 +171,8 @@ impl Connection {
                 digest.dsack = Some((l, r));
                 continue;
             }
-            if l >= una {
+            // a scheme that counts duplicate ACKs wants nothing but DSACKs
+            if l >= una && matches!(self.recovery.detection(), Detection::Sack | Detection::Rack) {
                 self.board.sack(l, r, now, &mut self.rate, digest);
             }
         }

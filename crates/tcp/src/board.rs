@@ -28,6 +28,8 @@ pub struct Sent {
     pub resent: bool,
     /// How often it was retransmitted.
     pub resends: u8,
+    /// Probe segments carried copies of it.
+    pub copied: bool,
 }
 
 /// What one acknowledgment changed.
@@ -51,6 +53,8 @@ pub struct Digest {
     pub original_least: Option<u64>,
     /// A DSACK was reported: `[left, right)` arrived twice.
     pub dsack: Option<(u64, u64)>,
+    /// Set before: a segment of which a probe carried a copy may have arrived by that copy.
+    pub doubtful: bool,
 }
 
 /// All segments outstanding.
@@ -155,7 +159,16 @@ impl Scoreboard {
             lost: false,
             resent: false,
             resends: 0,
+            copied: false,
         });
+    }
+
+    /// Records that a probe segment carries a copy of what begins at `start`.
+    pub fn copy(&mut self, start: u64) {
+        let i = self.index_above(start);
+        if let Some(seg) = self.segs.get_mut(i) {
+            seg.copied = true;
+        }
     }
 
     /// Records that segment `i` was sent again.
@@ -347,7 +360,8 @@ impl Scoreboard {
 impl Digest {
     #[inline]
     fn take(&mut self, seg: &Sent) {
-        if seg.resends == 0 {
+        let original = seg.resends == 0 && !(seg.copied && self.doubtful);
+        if original {
             self.original_acked = true;
             self.original_least = Some(self.original_least.map_or(seg.end, |e| e.min(seg.end)));
             if self.rtt_from.is_none_or(|t| t <= seg.sent_at) {
@@ -356,7 +370,7 @@ impl Digest {
         } else {
             self.resent_acked = true;
         }
-        let newest = (seg.sent_at, seg.end, seg.resends > 0);
+        let newest = (seg.sent_at, seg.end, !original);
         if self.newest.is_none_or(|(at, end, _)| (at, end) < (seg.sent_at, seg.end)) {
             self.newest = Some(newest);
         }

@@ -37,6 +37,8 @@ pub struct Config {
     pub pacing: bool,
     /// Negotiate ECN (RFC 3168).
     pub ecn: bool,
+    /// Agree on the probe option, where the scheme of either end sends probe segments.
+    pub probe_option: bool,
     /// Random delay of the sender's opportunities or of its packets.
     pub jitter: Option<Jitter>,
     /// Length of TIME-WAIT: twice the maximum segment lifetime (RFC 9293, section 3.4.2).
@@ -171,6 +173,7 @@ impl Default for Config {
             validation: Validation::Validate,
             pacing: false,
             ecn: false,
+            probe_option: true,
             jitter: None,
             time_wait: Duration::from_secs(60),
             max_timeouts: 15,

@@ -7,13 +7,14 @@
 //! Payload never passes through: a segment names a range of the stream, and who drives the connection copies the bytes.
 
 use crate::board::Scoreboard;
-use crate::cc::{self, CongestionControl, Path};
+use crate::cc::{self, CongestionControl, Path, ProbeSignal};
 use crate::config::{Config, Validation};
 use crate::delivery::DeliveryRate;
 use crate::limits::{Limit, LimitClock};
 use crate::options::Agreed;
 use crate::pacer::Pacer;
 use crate::pieces_linux::Piece;
+use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::{Recovery, TailProbe};
 use crate::rtt::RttEstimator;
@@ -51,6 +52,8 @@ pub struct Connection {
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
+    /// Of schemes that send probe segments.
+    pub(crate) probes: Option<Box<Probes>>,
     pub(crate) round: Round,
     pub(crate) rcv: Receiver,
     pub(crate) clock: TimestampClock,
@@ -159,6 +162,7 @@ impl Connection {
             pacer: Pacer::default(),
             timers: Timers::default(),
             tail_probe: TailProbe::default(),
+            probes: None,
             round: Round::default(),
             rcv: Receiver::new(Seq(0), window, config.delayed_ack),
             clock: TimestampClock::default(),
@@ -257,7 +261,7 @@ impl Connection {
                     self.send.persist = true;
                 }
                 Timer::DelayedAck => self.rcv.ack_now(),
-                Timer::Pace => {}
+                Timer::Pace | Timer::Probe => {}
                 Timer::Opportunity => self.send.opportunity = Opportunity::Open,
                 Timer::Reorder => self.on_reorder_timer(cx),
                 Timer::TailProbe => {
@@ -286,12 +290,15 @@ impl Connection {
             flight: Size(self.recovery.flight(&self.board)),
             peer_window: Size(self.peer_edge.saturating_sub(self.board.una())),
             srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
             rtt_min: self.rtt.min().unwrap_or_default(),
             round: self.round.number,
             una: self.board.una(),
             next: self.board.next(),
             delivered: self.rate.delivered(),
             lost: self.board.marked(),
+            rest: self.closing.then(|| Size(self.written.saturating_sub(self.board.next()))),
+            probes: self.probes.as_ref().map_or(ProbeSignal::None, |p| p.signal()),
         }
     }
 
@@ -363,6 +370,10 @@ impl Connection {
     /// What limits the sender now.
     pub const fn limit(&self) -> Limit {
         self.limits.current()
+    }
+    /// Probe segments, where the scheme sends some.
+    pub fn probes(&self) -> Option<&Probes> {
+        self.probes.as_deref()
     }
     /// The receiving half.
     pub const fn receiver(&self) -> &Receiver {

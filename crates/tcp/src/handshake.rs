@@ -8,6 +8,7 @@ use crate::cc;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::options::Agreed;
+use crate::probes::Probes;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
 use crate::state::{Chance, Event, State, Tuple};
@@ -97,6 +98,10 @@ impl Connection {
         self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
         self.recovery = Recovery::new(&self.config, self.agreed.sack, self.mss());
         self.cc = cc::build(&self.config, Size(u64::from(self.agreed.mss)));
+        if self.config.scheme.probes() {
+            let seed = u64::from(self.chance.isn.0) << 32 | u64::from(self.chance.timestamp);
+            self.probes = Some(Box::new(Probes::new(&self.agreed, seed)));
+        }
         if let Some(ts) = syn.timestamps
             && self.agreed.timestamps
         {

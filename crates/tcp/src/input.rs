@@ -8,7 +8,7 @@ use crate::handshake::reset_for;
 use crate::receiver::Taken;
 use crate::state::{Event, State};
 use crate::timers::Timer;
-use bentpipe_base::{Cx, Duration, Ecn, Flags, Instant, Packet, Timestamps};
+use bentpipe_base::{Cx, Duration, Ecn, Flags, Instant, Packet, ProbeOption, Timestamps};
 
 /// RFC 5961, section 7: challenge ACKs per interval.
 const CHALLENGES: u32 = 10;
@@ -57,6 +57,7 @@ impl Connection {
             return;
         }
         self.take_timestamp(cx, segment, at.left);
+        self.take_probe(segment);
         if !self.acknowledgment(cx, segment, at) {
             return;
         }
@@ -73,6 +74,7 @@ impl Connection {
         if self.agreed.timestamps && !h.flags.has(Flags::RST) {
             match h.timestamps {
                 Some(ts) if self.paws_rejects(cx, ts) => {
+                    self.take_probe(segment); // it waited behind everything else, and is only old
                     self.answer_unacceptable(cx, segment);
                     return None;
                 }
@@ -105,6 +107,7 @@ impl Connection {
         {
             let right = left + u64::from(segment.body.len);
             self.rcv.text(cx.now, left, right, false);
+            self.take_probe(segment);
         }
         // a zero-window probe still carries a valid acknowledgment (RFC 9293, section 3.10.7.4)
         if segment.tcp.flags.has(Flags::ACK) && !segment.tcp.flags.has(Flags::SYN) && self.rcv.room() == 0 {
@@ -135,6 +138,15 @@ impl Connection {
         {
             self.clock.recent = ts.value;
             self.clock.recent_at = cx.now;
+        }
+    }
+
+    /// A probe is echoed whether it fills a hole or has arrived before.
+    const fn take_probe(&mut self, segment: &Packet) {
+        if let ProbeOption::Probe(number) = segment.tcp.probe
+            && self.agreed.probe_option
+        {
+            self.rcv.probed(number);
         }
     }
 

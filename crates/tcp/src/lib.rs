@@ -16,6 +16,7 @@ pub mod options;
 mod output;
 pub mod pacer;
 mod pieces_linux;
+pub mod probes;
 mod quick_acks_linux;
 pub mod range_set;
 pub mod receiver;

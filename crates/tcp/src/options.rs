@@ -4,7 +4,7 @@
 //! (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1 (ECN).
 
 use crate::config::Config;
-use bentpipe_base::{Flags, TcpHeader, Timestamps};
+use bentpipe_base::{Flags, ProbeOption, TcpHeader, Timestamps};
 
 /// Segment size to assume when the peer's SYN had no MSS option.
 const DEFAULT_MSS: u16 = 536;
@@ -28,6 +28,8 @@ pub struct Agreed {
     pub timestamps: bool,
     /// Both ends understand ECN.
     pub ecn: bool,
+    /// Both ends understand the probe option (see `probes.rs`).
+    pub probe_option: bool,
 }
 
 impl Agreed {
@@ -41,6 +43,7 @@ impl Agreed {
             sack: false,
             timestamps: false,
             ecn: false,
+            probe_option: false,
         }
     }
 
@@ -55,6 +58,10 @@ impl Agreed {
         let timestamps = config.options.timestamps && syn.timestamps.is_some();
         // RFC 6691, section 2: the option does not count header options, so the sender takes them off
         let options = if timestamps { TIMESTAMPS_LEN } else { 0 };
+        let probe_option = config.probe_option && syn.probe == ProbeOption::Permitted;
+        // a copy of a full segment carries the option, so a full segment leaves room for it
+        let options =
+            options + if probe_option && config.scheme.probes() { u16::from(ProbeOption::LEN) } else { 0 };
         let mss = config.mss.min(syn.mss.unwrap_or(DEFAULT_MSS));
         Self {
             mss: mss.saturating_sub(options).max(1),
@@ -65,6 +72,7 @@ impl Agreed {
             sack: config.options.sack && syn.sack_permitted,
             timestamps,
             ecn: config.ecn && ecn_syn,
+            probe_option,
         }
     }
 }
@@ -82,7 +90,14 @@ pub fn syn_options(config: &Config, agreed: Option<&Agreed>) -> TcpHeader {
         mss: config.options.mss.then_some(config.mss),
         window_scale: both(config.options.window_scale, |a| a.scaling).then(|| scale_for(config)),
         sack_permitted: both(config.options.sack, |a| a.sack),
+        probe: probe_option(config, agreed),
         timestamps: both(config.options.timestamps, |a| a.timestamps).then(Timestamps::default),
         ..TcpHeader::default()
     }
+}
+
+/// Who sends probes asks; who is asked agrees.
+fn probe_option(config: &Config, agreed: Option<&Agreed>) -> ProbeOption {
+    let wanted = config.probe_option && agreed.map_or_else(|| config.scheme.probes(), |a| a.probe_option);
+    if wanted { ProbeOption::Permitted } else { ProbeOption::None }
 }

@@ -15,7 +15,7 @@ use crate::receiver::AckDue;
 use crate::scheme::Detection;
 use crate::state::State;
 use crate::timers::Timer;
-use bentpipe_base::{Body, Cx, Ecn, Flags, Instant, Pkt, Rate, Size, Timestamps};
+use bentpipe_base::{Body, Cx, Dscp, Ecn, Flags, Instant, Pkt, ProbeOption, Rate, Size, Timestamps};
 
 /// Answer of `choose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,12 @@ impl Connection {
             match self.choose(cx, &path, &plan) {
                 Choice::Resend(i) => return Some(self.resend(cx, i, &path, &plan)),
                 Choice::New { end, limited } => return Some(self.send_new(cx, end, limited, &path, &plan)),
-                Choice::Hold(limit) => self.hold(cx.now, limit, &path, &plan),
+                Choice::Hold(limit) => {
+                    self.hold(cx.now, limit, &path, &plan);
+                    if let Some(packet) = self.transmit_copy(cx, limit, &path, &plan) {
+                        return Some(packet);
+                    }
+                }
             }
         }
         self.transmit_ack(cx)
@@ -149,17 +154,18 @@ impl Connection {
         Choice::New { end, limited }
     }
 
-    /// Bytes that SACK blocks take from data (RFC 9293, section 3.7.1: the MSS counts options).
+    /// Bytes that SACK blocks and an echo take from data (RFC 9293, section 3.7.1: the MSS counts options).
     fn sack_space(&self) -> u64 {
+        let echo = if self.rcv.echo().is_some() { u64::from(ProbeOption::LEN) } else { 0 };
         if !self.agreed.sack || !self.rcv.has_blocks() {
-            return 0;
+            return echo;
         }
-        4 + 8 * self.rcv.sack_list(self.sack_room()).as_slice().len() as u64
+        echo + 4 + 8 * self.rcv.sack_list(self.sack_room()).as_slice().len() as u64
     }
 
     /// SACK blocks that fit beside the other options.
     const fn sack_room(&self) -> usize {
-        if self.agreed.timestamps { 3 } else { 4 }
+        (if self.agreed.timestamps { 3 } else { 4 }) - self.rcv.echo().is_some() as usize
     }
 
     /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment goes if it is half the largest window.
@@ -311,6 +317,50 @@ impl Connection {
         self.resend(cx, i, &path, &plan)
     }
 
+    /// A probe segment, if the scheme wants one now and nothing else may go.
+    fn transmit_copy(&mut self, cx: &mut Cx<'_>, limit: Limit, path: &Path, plan: &Plan) -> Option<Pkt> {
+        let probes = self.probes.as_mut()?;
+        let Some(wish) = plan.probes.filter(|w| w.left > 0 && !self.board.is_empty()) else {
+            probes.rest();
+            self.timers.stop(Timer::Probe);
+            return None;
+        };
+        if let Err(at) = probes.due(cx.now, wish.clock, limit == Limit::Pacing, self.last_sent) {
+            match at {
+                Some(at) => self.timers.set(Timer::Probe, at),
+                None => self.timers.stop(Timer::Probe),
+            }
+            return None;
+        }
+        let (start, end) = probes.choose(&self.board, wish.carry, self.written)?;
+        let option = probes.sent_copy(cx.now, start, end);
+        self.board.copy(start);
+        let packet = self.build_copy(cx, (start, end), option, wish.mark);
+        let bytes = Size(end - start);
+        self.cc.on_sent(cx, path, &SentSegment { bytes, resent: false, probe: true });
+        Some(packet)
+    }
+
+    /// A copy may be dropped before anything else: it repeats the acknowledgment and takes none off our hands.
+    fn build_copy(&mut self, cx: &mut Cx<'_>, range: (u64, u64), option: ProbeOption, mark: Dscp) -> Pkt {
+        let (start, end) = range;
+        let mut packet = cx.packet();
+        address(&mut packet, self.tuple);
+        packet.dscp = mark;
+        packet.tcp.flags = Flags::ACK;
+        packet.tcp.seq = self.iss.at(start);
+        packet.tcp.ack = self.rcv.ack_field();
+        packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.buffered(), self.mss());
+        packet.tcp.probe = option;
+        packet.body = Body { off: start - 1, len: (end - start) as u32 };
+        if self.agreed.timestamps {
+            packet.tcp.timestamps =
+                Some(Timestamps { value: self.timestamp(cx.now), echo: self.clock.recent });
+        }
+        packet.seal();
+        packet
+    }
+
     fn send_new(&mut self, cx: &mut Cx<'_>, end: u64, limited: bool, path: &Path, plan: &Plan) -> Pkt {
         let start = self.board.next();
         let idle = self.board.is_empty();
@@ -352,6 +402,9 @@ impl Connection {
 
     fn count_sent(&mut self, cx: &mut Cx<'_>, packet: &Pkt, plan: &Plan, path: &Path, resent: bool) {
         let bytes = Size(u64::from(packet.body.len));
+        if let Some(probes) = &mut self.probes {
+            probes.acks = probes.acks.saturating_sub(1);
+        }
         if bytes.0 > 0 {
             self.stats.segments_sent += 1;
             self.stats.retransmits += u64::from(resent);
@@ -449,8 +502,11 @@ impl Connection {
             let blocks = if syn { 0 } else { self.sack_space() };
             // a retransmission may have no room for blocks: then the ACK that is due follows
             if text == 0 || text + blocks <= self.mss() {
-                if blocks > 0 {
+                if blocks > 0 && self.agreed.sack {
                     packet.tcp.sack = self.rcv.sack_list(self.sack_room());
+                }
+                if let Some(number) = self.rcv.echo().filter(|_| !syn) {
+                    packet.tcp.probe = ProbeOption::Echo(number);
                 }
                 self.rcv.acked();
                 self.rcv.quick_ack_sent(text > 0);

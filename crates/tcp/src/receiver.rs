@@ -44,6 +44,8 @@ pub struct Receiver {
     /// Left edges of out-of-order ranges, the most recently changed first (RFC 2018, section 4).
     recent: [u64; 4],
     dsack: Option<(u64, u64)>,
+    /// Number of the probe segment to echo.
+    echo: Option<u16>,
     /// The advertised window.
     pub window: ReceiveWindow,
     delayed_ack: Option<DelayedAck>,
@@ -67,6 +69,7 @@ impl Receiver {
             out_of_order: RangeSet::EMPTY,
             recent: [0; 4],
             dsack: None,
+            echo: None,
             window,
             delayed_ack,
             due: AckDue::No,
@@ -245,6 +248,19 @@ impl Receiver {
         self.due = AckDue::No;
         self.unacked = 0;
         self.dsack = None;
+        self.echo = None;
+    }
+
+    /// A probe segment arrived: the acknowledgment says so, and leaves at once.
+    pub const fn probed(&mut self, number: u16) {
+        self.echo = Some(number);
+        self.due = AckDue::Now;
+    }
+
+    /// Number of the probe segment to echo.
+    #[inline]
+    pub const fn echo(&self) -> Option<u16> {
+        self.echo
     }
 
     /// True when an echoed timestamp would tell something new.

@@ -3,7 +3,9 @@
 //! A new scheme is a file in `cc/`, and one line here; CONTRIBUTING shows how.
 
 use crate::cc::law::{Growth, Law};
-use crate::cc::{bbr, bbr3, bic, careful_resume, cubic, fast, htcp, hybla, reno, vegas, westwood};
+use crate::cc::{
+    bbr, bbr3, bic, careful_resume, cubic, fast, htcp, hybla, peach, peach_plus, reno, swift, vegas, westwood,
+};
 use crate::config::Stack;
 
 /// How losses are found.
@@ -30,6 +32,8 @@ pub enum Reduction {
     RateHalving,
     /// Proportional rate reduction (RFC 9937).
     Prr,
+    /// At once, counted as in speedy recovery (TCP-Swift): what was lost first counts as in flight until it is repaired.
+    Speedy,
 }
 
 /// The recovery half of a scheme.
@@ -48,6 +52,11 @@ impl RecoveryParams {
     pub const MODERN: Self = Self { detection: Detection::Rack, reduction: Reduction::Prr, frto: true };
     /// The same for schemes that say themselves how the window moves while losses are repaired.
     pub const OWN_WINDOW: Self = Self { reduction: Reduction::AtOnce, ..Self::MODERN };
+
+    /// TCP-Peach's: duplicate ACKs are counted.
+    const RAPID: Self = Self { detection: Detection::NewReno, reduction: Reduction::Speedy, frto: true };
+    /// TCP-Swift's: SACK.
+    const SPEEDY: Self = Self { detection: Detection::Sack, reduction: Reduction::Speedy, frto: true };
 
     /// Without doubt of timeouts.
     const fn plain(detection: Detection, reduction: Reduction) -> Self {
@@ -83,6 +92,10 @@ const TABLE: &[Row] = &[
     row("bbr", RecoveryParams::OWN_WINDOW, &bbr::LAW),
     row("bbr3", RecoveryParams::OWN_WINDOW, &bbr3::LAW),
     row("careful-resume", RecoveryParams::MODERN, &careful_resume::LAW),
+    row("peach", RecoveryParams::RAPID, &peach::LAW),
+    row("peach-plus", RecoveryParams::SPEEDY, &peach_plus::LAW),
+    row("swift-sat", RecoveryParams::SPEEDY, &swift::LAW),
+    row("swift-faithful", RecoveryParams::SPEEDY, &swift::FAITHFUL),
 ];
 
 /// Loss recovery and window growth: separate axes, named together.
@@ -108,8 +121,14 @@ impl Scheme {
         names
     };
 
+    /// A second name of `swift-sat`: users are told which of two protocols it is.
+    pub const SWIFT: &'static str = "swift";
+
     /// The scheme called `name`, with its default parameters.
     pub fn named(name: &str) -> Option<Self> {
+        if name == Self::SWIFT {
+            return Self::named("swift-sat").map(|swift| Self { name: Self::SWIFT, ..swift });
+        }
         TABLE.iter().find(|row| row.name == name).map(Self::of)
     }
 
@@ -145,9 +164,14 @@ impl Scheme {
         self.growth.law().linux.is_some() && !matches!(self.recovery.reduction, Reduction::RateHalving)
     }
 
-    /// True when the scheme is of no use without SACK.
+    /// True when the scheme makes use of SACK; one that sends probes wants DSACKs.
     pub const fn wants_sack(&self) -> bool {
-        matches!(self.recovery.detection, Detection::Sack | Detection::Rack)
+        matches!(self.recovery.detection, Detection::Sack | Detection::Rack) || self.probes()
+    }
+
+    /// True when the scheme sends probe segments.
+    pub const fn probes(&self) -> bool {
+        self.growth.law().probes
     }
 }
 

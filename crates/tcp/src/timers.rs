@@ -19,11 +19,13 @@ pub enum Timer {
     Reorder,
     /// Tail loss probe (RFC 8985, section 7).
     TailProbe,
+    /// The next paced probe segment is due.
+    Probe,
     /// TIME-WAIT ends.
     TimeWait,
 }
 
-const COUNT: usize = 8;
+const COUNT: usize = 9;
 
 impl Timer {
     /// In the order in which timers due at once are taken: a tail loss probe goes before a timeout and puts it off.
@@ -35,6 +37,7 @@ impl Timer {
         Self::Pace,
         Self::Opportunity,
         Self::Reorder,
+        Self::Probe,
         Self::TimeWait,
     ];
 }

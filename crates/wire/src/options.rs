@@ -21,6 +21,8 @@ impl OptionKind {
     pub const SACK: Self = Self(5);
     /// Timestamps (RFC 7323).
     pub const TIMESTAMPS: Self = Self(8);
+    /// For experiments (RFC 4727), shared by identifiers (RFC 6994).
+    pub const EXPERIMENT: Self = Self(254);
 }
 
 /// Bytes of options that fit into a TCP header.

@@ -7,8 +7,13 @@ use crate::ipv6::Ipv6Header;
 use crate::layout::{Ends, Layout};
 use crate::options::{OPTION_SPACE, OptionKind, Options, RawOption};
 use crate::tcp::{Tcp, TcpFixed};
-use bentpipe_base::{Dscp, Ecn, Flags, SackList, Seq, TcpHeader, Timestamps};
+use bentpipe_base::{Dscp, Ecn, Flags, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
 use zerocopy::IntoBytes;
+
+/// What tells the probe option from other experiments that use the same kind (RFC 6994, section 3).
+const PROBE_EXPERIMENT: [u8; 2] = [0x5a, 0x70];
+/// Set in the number of an echo.
+const ECHO: u16 = 1 << 15;
 
 /// A TCP packet by its meaning.
 ///
@@ -105,6 +110,14 @@ fn read_option(into: &mut TcpHeader, option: &RawOption<'_>) {
             if let Some(list) = sack_list(edges) {
                 into.sack = list;
             }
+        }
+        (OptionKind::EXPERIMENT, &[a, b]) if syn && [a, b] == PROBE_EXPERIMENT => {
+            into.probe = ProbeOption::Permitted;
+        }
+        (OptionKind::EXPERIMENT, &[a, b, high, low]) if !syn && [a, b] == PROBE_EXPERIMENT => {
+            let number = u16::from_be_bytes([high, low]);
+            let kind = if number & ECHO == 0 { ProbeOption::Probe } else { ProbeOption::Echo };
+            into.probe = kind(number & !ECHO);
         }
         _ => {}
     }
@@ -232,6 +245,7 @@ fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
     if let Some(shift) = tcp.window_scale.filter(|_| syn) {
         out.extend([NOP, OptionKind::WINDOW_SCALE.0, 3, shift]);
     }
+    emit_probe(tcp.probe, out);
     let blocks = tcp.sack.as_slice();
     if !blocks.is_empty() {
         out.extend([NOP, NOP, OptionKind::SACK.0, 2 + 8 * blocks.len() as u8]);
@@ -240,4 +254,20 @@ fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
             out.extend(right.0.to_be_bytes());
         }
     }
+}
+
+fn emit_probe(probe: ProbeOption, out: &mut Vec<u8>) {
+    let number = match probe {
+        ProbeOption::None => return,
+        ProbeOption::Permitted => {
+            out.extend([OptionKind::EXPERIMENT.0, 4]);
+            out.extend(PROBE_EXPERIMENT);
+            return;
+        }
+        ProbeOption::Probe(number) => number & !ECHO,
+        ProbeOption::Echo(number) => number | ECHO,
+    };
+    out.extend([OptionKind::NOP.0, OptionKind::NOP.0, OptionKind::EXPERIMENT.0, 6]);
+    out.extend(PROBE_EXPERIMENT);
+    out.extend(number.to_be_bytes());
 }

@@ -4,7 +4,7 @@
 //! the way must not be. Everything else is [`Other`]: it passes byte for byte, and is discarded, answered or reassembled by whom it is for.
 
 use super::frame::{Link, Unit};
-use bentpipe_base::{Body, Dscp, Flags, Foreign, Packet, Proto};
+use bentpipe_base::{Body, Dscp, Flags, Foreign, Packet, ProbeOption, Proto};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Fault, Ipv4, Layout, OptionKind, Options, WireError, ecn, read_tcp};
 
@@ -110,7 +110,8 @@ pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Othe
     }
     let segment = segment(vnet, &layout, link)?;
     checksums(ip, vnet, &layout, &shape, segment)?;
-    let (sport, dport, tcp) = read_tcp(ip, &layout).map_err(|e| why(&e))?;
+    let (sport, dport, mut tcp) = read_tcp(ip, &layout).map_err(|e| why(&e))?;
+    tcp.probe = ProbeOption::None; // it passes as any option that a gateway does not know
     let options = ip.get(layout.options.clone()).unwrap_or_default();
     let foreign = foreign(options, tcp.flags.has(Flags::SYN))?;
     let packet = Packet {

@@ -50,6 +50,8 @@ table! {
             pacing: bool = "`false`",
             /// Negotiate ECN (RFC 3168).
             ecn: bool = "`false`",
+            /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows of them by DSACKs, as with hosts that are not ours.
+            probe_option: bool = "`true`",
             /// Offer timestamps (RFC 7323).
             timestamps: bool = "`true`",
             /// Offer selective acknowledgments. Schemes that make no use of them (reno, newreno, vegas) never do.

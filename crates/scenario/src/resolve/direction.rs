@@ -50,6 +50,7 @@ impl Side<'_> {
             rate,
             delay,
             buffer: keys.buffer.ok_or_else(|| self.missing("buffer"))?.value,
+            discipline: keys.discipline.map_or_else(Default::default, |v| v.value),
             loss: keys.loss.map_or(Probability::ZERO, |v| v.value),
             ber: keys.ber.map_or(Probability::ZERO, |v| v.value),
             framing: keys.framing.map_or(Size::ZERO, |v| v.value),

@@ -48,6 +48,7 @@ pub(super) fn configs(keys: &TcpKeys) -> Result<(Config, Config)> {
         validation: keys.validation.map_or(default.validation, |v| v.value),
         pacing: keys.pacing.map_or(default.pacing, |v| v.value),
         ecn: keys.ecn.map_or(default.ecn, |v| v.value),
+        probe_option: keys.probe_option.map_or(default.probe_option, |v| v.value),
         // Jitter is the data sender's; a receiver that delayed its ACKs at random would be another experiment.
         jitter: None,
         time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),

@@ -1,11 +1,12 @@
 //! One direction of a link, with all that changes on it.
 
 use super::{at, buffer, quoted, rate, size, time};
+use crate::form::Word as _;
 use crate::types::DirectionSpec;
 use bentpipe_base::Duration;
 use bentpipe_link::{
-    Access, Acm, CapacityTrace, Coding, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Handover,
-    Orbit, Outages, Rain, Slots,
+    Access, Acm, CapacityTrace, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott,
+    Handover, Orbit, Outages, Rain, Slots,
 };
 
 pub(super) fn direction(d: &DirectionSpec) -> String {
@@ -18,8 +19,10 @@ pub(super) fn direction(d: &DirectionSpec) -> String {
         d.ber.get(),
         size(d.framing)
     );
+    let discipline =
+        (d.discipline != Discipline::Fifo).then(|| format!("discipline = {}", quoted(d.discipline.word())));
     let varying = d.dynamics.as_deref().map_or_else(Vec::new, dynamics);
-    let parts: Vec<_> = core::iter::once(constant).chain(varying).collect();
+    let parts: Vec<_> = core::iter::once(constant).chain(discipline).chain(varying).collect();
     format!("{{ {} }}", parts.join(", "))
 }
 

@@ -55,6 +55,7 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
         ("validation", quoted(sender.validation.word())),
         ("pacing", switch(sender.pacing)),
         ("ecn", switch(sender.ecn)),
+        ("probe_option", switch(sender.probe_option)),
         ("timestamps", switch(sender.options.timestamps)),
         // The sender's is already what its scheme makes of it.
         ("sack", switch(receiver.options.sack)),

@@ -3,7 +3,7 @@
 use crate::routes::Hop;
 use crate::world::Simulation;
 use bentpipe_base::{NodeId, Purpose, Rate};
-use bentpipe_link::{Base, Capacity, CapacityTrace, Channel, DropTail, Errors, Link, Orbit};
+use bentpipe_link::{Base, Capacity, CapacityTrace, Channel, Errors, Link, Orbit, Queue};
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ fn direction(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Link 
         }
         _ => constant(sim, name, d),
     };
-    Link::new(DropTail::new(capacity), channel)
+    Link::new(Queue::new(capacity, d.discipline), channel)
 }
 
 fn constant(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Channel {

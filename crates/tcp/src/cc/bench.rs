@@ -72,12 +72,15 @@ impl Bench {
             flight: Size(next - una),
             peer_window: Size(u64::MAX / 2),
             srtt: self.rtt,
+            rttvar: Duration::ZERO,
             rtt_min: self.rtt_min,
             round: self.rounds,
             una,
             next,
             delivered: una,
             lost: self.lost,
+            rest: None,
+            probes: super::ProbeSignal::None,
         }
     }
 

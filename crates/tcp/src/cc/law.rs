@@ -132,12 +132,14 @@ pub struct Law {
     pub build: Build,
     /// Makes the controller that Linux has instead; `None` when that is not modelled.
     pub linux: Option<Build>,
+    /// It sends probe segments.
+    pub probes: bool,
 }
 
 impl Law {
     /// A law without parameters and without a Linux variant.
     pub const fn new(name: &'static str, build: Build) -> Self {
-        Self { name, params: &[], check: |_| Ok(()), build, linux: None }
+        Self { name, params: &[], check: |_| Ok(()), build, linux: None, probes: false }
     }
 
     /// The defaults of all parameters.

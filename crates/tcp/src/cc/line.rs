@@ -82,12 +82,15 @@ impl Line {
             flight: Size(self.sent - self.answered),
             peer_window: Size(u64::MAX / 2),
             srtt: self.srtt,
+            rttvar: Duration::ZERO,
             rtt_min: self.rtt_min,
             round: 0,
             una: 1 + self.answered,
             next: 1 + self.sent,
             delivered: self.estimator.delivered(),
             lost: self.lost,
+            rest: None,
+            probes: super::ProbeSignal::None,
         }
     }
 

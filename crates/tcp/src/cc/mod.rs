@@ -19,8 +19,12 @@ pub mod law;
 #[cfg(test)]
 mod line;
 pub mod linux;
+pub mod peach;
+pub mod peach_plus;
+pub mod probing;
 pub mod reno;
 pub mod standard;
+pub mod swift;
 pub mod vegas;
 pub mod westwood;
 mod windowed_max;
@@ -64,6 +68,8 @@ pub struct Probes {
     pub clock: ProbeClock,
     /// What they carry.
     pub carry: ProbeCarry,
+    /// Their code point.
+    pub mark: Dscp,
 }
 
 /// When probe segments are sent.
@@ -79,9 +85,23 @@ pub enum ProbeClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeCarry {
     /// A copy of the last segment sent.
-    CopyOfLast,
-    /// A copy of a segment not yet acknowledged.
-    Outstanding,
+    LastSent,
+    /// A copy of each segment not yet acknowledged, SACKed ones excepted, from the oldest on, in turn.
+    OldestInTurn,
+    /// A copy of any of these, at random, the least copied first.
+    Random,
+}
+
+/// How the arrival of a probe segment is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProbeSignal {
+    /// By the probe option, which both ends understand.
+    Option,
+    /// By the peer's DSACKs.
+    Dsack,
+    /// Not at all: probes are of no use.
+    #[default]
+    None,
 }
 
 /// Where loss recovery stands as an acknowledgment is taken.
@@ -110,6 +130,8 @@ pub struct Path {
     pub peer_window: Size,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
+    /// Variation of the round-trip time.
+    pub rttvar: Duration,
     /// Smallest round-trip time seen; zero before the first sample.
     pub rtt_min: Duration,
     /// Round trips since the connection began.
@@ -122,6 +144,10 @@ pub struct Path {
     pub delivered: u64,
     /// Bytes ever believed lost; it only grows.
     pub lost: u64,
+    /// Bytes not yet sent, once the end of the stream is known.
+    pub rest: Option<Size>,
+    /// How probe segments would be known to have arrived.
+    pub probes: ProbeSignal,
 }
 
 impl Path {

@@ -3,7 +3,7 @@
 //! Three separate questions, each answered in files of its own:
 //! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in `early.rs`), `sack.rs` (RFC 6675),
 //!   `rack.rs` (RFC 8985);
-//! - reduction, how the window comes down during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937), or at once;
+//! - reduction, how the window comes down during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937), `speedy.rs` (TCP-Swift), or at once;
 //! - doubt: `frto.rs` (RFC 5682) finds spurious timeouts.
 //!
 //! Where a host is a Linux host, `linux.rs` and `prr_linux.rs` say what differs.
@@ -20,6 +20,7 @@ mod prr_linux;
 mod rack;
 mod rate_halving;
 mod sack;
+mod speedy;
 
 use crate::board::{Digest, Scoreboard};
 use crate::cc::{Episode, Loss, LossCause};
@@ -98,6 +99,7 @@ pub struct Recovery {
     rack: rack::Rack,
     frto: frto::Frto,
     rescue: Option<u64>,
+    speedy: speedy::Speedy,
 }
 
 impl Recovery {
@@ -129,6 +131,7 @@ impl Recovery {
             rack: rack::Rack::default(),
             frto: frto::Frto::default(),
             rescue: None,
+            speedy: speedy::Speedy::default(),
         }
     }
 
@@ -155,8 +158,8 @@ impl Recovery {
             // RFC 6675 and 3042: before recovery begins the flight counts whole, limited transmit excepted
             (Episode::Open, Detection::Rack) => board.pipe(),
             (Episode::Open, _) => board.flight() - self.limited_sent.min(board.flight()),
-            (_, Detection::Sack | Detection::Rack) => board.pipe(),
-            _ => board.pipe().saturating_add_signed(-self.credit),
+            (_, Detection::Sack | Detection::Rack) => board.pipe() + self.speedy.held(board),
+            _ => (board.pipe() + self.speedy.held(board)).saturating_add_signed(-self.credit),
         }
     }
 
@@ -173,7 +176,7 @@ impl Recovery {
             return window;
         }
         match self.params.reduction {
-            Reduction::AtOnce => window,
+            Reduction::AtOnce | Reduction::Speedy => window,
             Reduction::RateHalving => self.halving.window(),
             Reduction::Prr if self.linux => self.linux_prr.window(self.mss),
             Reduction::Prr => self.prr.window(),
@@ -286,7 +289,7 @@ impl Recovery {
         }
         let in_flight = self.in_flight(board);
         match self.params.reduction {
-            Reduction::AtOnce => {}
+            Reduction::AtOnce | Reduction::Speedy => {}
             Reduction::RateHalving => self.halving.on_ack(
                 digest.delivered.max(mss.min(self.credit.max(0) as u64)),
                 in_flight,
@@ -325,6 +328,9 @@ impl Recovery {
         self.halving.begin(self.flight(board), before);
         self.prr.begin(recover_fs(board, view));
         self.linux_prr.begin(view.window, view.mss);
+        if self.params.reduction == Reduction::Speedy {
+            self.speedy.begin(board);
+        }
     }
 
     fn end(&mut self) {
@@ -333,6 +339,7 @@ impl Recovery {
         self.credit = 0;
         self.force = None;
         self.rescue = None;
+        self.speedy = speedy::Speedy::default();
         self.frto.stop();
     }
 
@@ -361,6 +368,7 @@ impl Recovery {
         self.credit = 0;
         self.limited_sent = 0;
         self.rescue = None;
+        self.speedy = speedy::Speedy::default();
         self.worried = 0;
         self.rack.on_timeout();
         self.force = Some(board.una());

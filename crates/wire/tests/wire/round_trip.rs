@@ -1,7 +1,7 @@
 //! Values to bytes and back, with etherparse reading along.
 
 use crate::oracle;
-use bentpipe_base::{Dscp, Ecn, Flags, SackList, Seq, TcpHeader, Timestamps};
+use bentpipe_base::{Dscp, Ecn, Flags, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
 use bentpipe_wire::{Ends, Fault, Layout, Segment, emit, parse};
 use etherparse::{PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
@@ -31,12 +31,21 @@ fn sack() -> impl Strategy<Value = SackList> {
 pub(crate) fn tcp() -> impl Strategy<Value = TcpHeader> {
     let numbers = any::<(u32, u32, u16, u8)>();
     let syn_only = any::<(Option<u16>, Option<u8>, bool)>();
-    (numbers, syn_only, any::<Option<(u32, u32)>>(), sack()).prop_map(|(n, on_syn, stamps, sack)| {
-        let (mss, window_scale, sack_permitted) = if n.3 & 2 == 2 { on_syn } else { (None, None, false) };
-        let timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
-        let (seq, ack, window, flags) = (Seq(n.0), Seq(n.1), n.2, Flags(n.3));
-        TcpHeader { seq, ack, window, flags, mss, window_scale, sack_permitted, timestamps, sack }
-    })
+    let probe = proptest::option::of((any::<bool>(), 0u16..1 << 15));
+    (numbers, syn_only, any::<Option<(u32, u32)>>(), sack(), probe).prop_map(
+        |(n, on_syn, stamps, sack, probe)| {
+            let (mss, window_scale, sack_permitted) = if n.3 & 2 == 2 { on_syn } else { (None, None, false) };
+            let timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
+            let (seq, ack, window, flags) = (Seq(n.0), Seq(n.1), n.2, Flags(n.3));
+            let probe = match probe {
+                None => ProbeOption::None,
+                Some(_) if n.3 & 2 == 2 => ProbeOption::Permitted,
+                Some((true, number)) => ProbeOption::Echo(number),
+                Some((false, number)) => ProbeOption::Probe(number),
+            };
+            TcpHeader { seq, ack, window, flags, mss, window_scale, sack_permitted, timestamps, sack, probe }
+        },
+    )
 }
 
 pub(crate) fn segment(payload: &[u8]) -> impl Strategy<Value = Segment<'_>> + use<'_> {

@@ -1,0 +1,66 @@
+//! TCP-Swift for satellites (`swift-sat`); not the data-centre protocol of 2020 that has the same name.
+//!
+//! Source: Leung and Yeung, "TCP-Swift: an end-host enhancement scheme for TCP over satellite IP networks", 2004: speedy start, speedy recovery with outstanding segments, and an increment in the window expanding period. An outstanding segment is a
+//! low-priority copy of a segment that is not yet acknowledged, picked at random: it asks for room and may repair a loss.
+//! In the window expanding period each ACK of data adds a segment, on top of what probe ACKs add (`probing.rs`). That increment does not depend on
+//! probes: after a congestion loss the window is back near W0 a round trip later. `gated`, the default, makes it wait until half a window of
+//! probes came back in this episode and stops at W0, as RFC 9743 asks of schemes that share a network; `gated = false` is the paper's.
+//! Deviations: those of `probing.rs`; the choice of modes.
+
+use super::ProbeCarry;
+use super::law::{Law, MAX_PARAMS, Params as _, Value, Values};
+use super::probing::{Expands, Probing, Switches};
+use crate::params;
+use bentpipe_base::Dscp;
+
+params! {
+    /// What users may set.
+    pub struct SwiftParams {
+        /// Data ACKs open the window only once half a window of probes came back, and not above the window before the loss; off is the paper.
+        gated: bool = true;
+        /// Queues on the way serve probes last. Off: no speedy start, and a quarter of the probes.
+        assume_priority: bool = true;
+        /// Most segments that speedy start opens the window to.
+        probe_cap: f64 = 64.0, from 2.0, to 1e6;
+        /// A partial acknowledgment adds a segment, as printed.
+        partial_inc: bool = true;
+        /// Data ACKs of the window expanding period count the segments they acknowledge, up to two.
+        wep_bytes: bool = false;
+        /// Differentiated-services code point of probes; 1 is LE.
+        probe_dscp: f64 = 1.0, from 0.0, to 63.0;
+    }
+}
+
+/// For the table of schemes.
+pub const LAW: Law = Law {
+    params: SwiftParams::LIST,
+    probes: true,
+    ..Law::new("swift-sat", |start, values| Box::new(Probing::new(start, switches(values))))
+};
+
+/// The paper's, by a name of its own: the same without the gate.
+pub const FAITHFUL: Law = Law {
+    params: match SwiftParams::LIST.split_first() {
+        Some((_gated, others)) => others,
+        None => &[],
+    },
+    probes: true,
+    ..Law::new("swift-faithful", |start, values| {
+        let mut all = [Value::Switch(false); MAX_PARAMS];
+        all[1..].copy_from_slice(&values[..MAX_PARAMS - 1]);
+        Box::new(Probing::new(start, switches(&all)))
+    })
+};
+
+fn switches(values: &Values) -> Switches {
+    let p = SwiftParams::of(values);
+    Switches {
+        carry: ProbeCarry::Random,
+        expands: if p.gated { Expands::Gated } else { Expands::Always },
+        partial: p.partial_inc,
+        counts_bytes: p.wep_bytes,
+        priority: p.assume_priority,
+        cap: p.probe_cap as u64,
+        mark: Dscp::new(p.probe_dscp as u8).unwrap_or(Dscp::LE),
+    }
+}

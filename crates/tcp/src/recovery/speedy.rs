@@ -1,0 +1,28 @@
+//! What is in flight during speedy recovery.
+//!
+//! Source: TCP-Swift, figure of speedy recovery, in its notation: on the third duplicate ACK `pipe = cwnd - ndupacks + 1`, the last for the retransmission; then
+//! cwnd is halved, and every duplicate ACK takes one from `pipe`. The segment that was lost is not taken off, as RFC 6675's SetPipe would: half a window of duplicate
+//! ACKs lets no data go, and is answered by probes. It leaves `pipe` with the partial ACK that covers it.
+//! So here: RFC 6675's pipe, or without SACK the flight less duplicate ACKs, plus the segment lost first until it is acknowledged.
+//! Deviation: later losses of an episode are taken off as in RFC 6675, where the figure's counter waits for partial ACKs and then counts SACKed data twice.
+
+use crate::board::Scoreboard;
+
+/// The segment that counts although it is lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Speedy {
+    /// Where it ends, and its length.
+    first: Option<(u64, u64)>,
+}
+
+impl Speedy {
+    /// An episode begins: the oldest segment is lost.
+    pub(super) fn begin(&mut self, board: &Scoreboard) {
+        self.first = board.get(0).map(|s| (s.end, s.end - board.una()));
+    }
+
+    /// Bytes to add to what is in flight.
+    pub(super) fn held(&self, board: &Scoreboard) -> u64 {
+        self.first.map_or(0, |(end, len)| if board.una() < end { len } else { 0 })
+    }
+}

@@ -1,0 +1,385 @@
+//! TCP-Peach, TCP-Peach+ and TCP-Swift end to end: two ends of ours over a pipe with a constant delay, counted segment by segment.
+
+use bentpipe_base::{Addr, Cx, Dscp, Duration, Instant, NodeId, Packet, Seq, Size, World};
+use bentpipe_tcp::cc::ProbeSignal;
+use bentpipe_tcp::cc::law::Value;
+use bentpipe_tcp::{Chance, Config, Connection, Offer, Options, ReceiveBuffer, Scheme, Tuple, Validation};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+const RTT: Duration = Duration::from_millis(550);
+/// Small, so that a window of many segments needs no scaling: the first scaled window would be a change, and its ACK no duplicate.
+const MSS: u64 = 100;
+
+/// A scheme by name, with parameters.
+fn scheme(name: &str, params: &[(&str, Value)]) -> Scheme {
+    let mut scheme = Scheme::named(name).expect("a scheme");
+    for (key, value) in params {
+        assert!(scheme.growth.set(key, *value), "{key}");
+    }
+    scheme
+}
+
+fn faithful() -> Scheme {
+    scheme("swift-faithful", &[])
+}
+
+/// A host with segments of one size whatever options they carry, an ACK per segment, and a window that is no limit.
+fn host(scheme: Scheme, option: bool, iw: u32) -> Config {
+    Config {
+        scheme,
+        mss: MSS as u16 + if option && scheme.probes() { 8 } else { 0 },
+        receive_buffer: ReceiveBuffer::Fixed(Size(650 * MSS)),
+        delayed_ack: None,
+        options: Options { mss: true, window_scale: false, sack: scheme.wants_sack(), timestamps: false },
+        initial_window: iw,
+        limited_transmit: false,
+        validation: Validation::Keep,
+        probe_option: option,
+        ..Config::default()
+    }
+}
+
+/// Two ends and what flies between them.
+struct Path {
+    world: World,
+    now: Instant,
+    ends: [Option<Connection>; 2],
+    flying: [VecDeque<(Instant, Packet)>; 2],
+    answer: Arc<Config>,
+    /// What the sender sent, and when.
+    sent: Vec<(Instant, Packet)>,
+}
+
+impl Path {
+    fn new(sender: Config) -> Self {
+        let mut world = World::new(1);
+        // a receiver understands SACK and the option, whatever it would do as a sender
+        let mut receiver = sender.clone();
+        receiver.mss = 1400;
+        let tuple = Tuple { local: (Addr(1), 1000), remote: (Addr(2), 2000) };
+        let chance = Chance { isn: Seq(7), timestamp: 0, jitter: None };
+        let conn = Connection::connect(&world.cx(Instant::ZERO, NodeId(0)), tuple, Arc::new(sender), chance);
+        Self {
+            world,
+            now: Instant::ZERO,
+            ends: [Some(conn), None],
+            flying: Default::default(),
+            answer: Arc::new(receiver),
+            sent: Vec::new(),
+        }
+    }
+
+    fn sender(&self) -> &Connection {
+        self.ends[0].as_ref().expect("it was opened")
+    }
+
+    fn with<T>(&mut self, act: impl FnOnce(&mut Connection) -> T) -> T {
+        act(self.ends[0].as_mut().expect("it was opened"))
+    }
+
+    /// Lets both ends send; `lost` says which of the sender's packets never arrive.
+    fn pump(&mut self, lost: &mut dyn FnMut(&Packet) -> bool) {
+        for side in 0..2 {
+            let Some(end) = self.ends[side].as_mut() else { continue };
+            let mut cx = self.world.cx(self.now, NodeId(0));
+            if side == 1 {
+                let unread = end.readable();
+                end.consume(cx.now, unread);
+            }
+            while let Some(packet) = end.transmit(&mut cx) {
+                if side == 0 {
+                    self.sent.push((self.now, (*packet).clone()));
+                    if lost(&packet) {
+                        continue;
+                    }
+                }
+                self.flying[side].push_back((self.now + RTT / 2, *packet));
+                if side == 1 {
+                    let unread = end.readable();
+                    end.consume(cx.now, unread);
+                }
+            }
+        }
+    }
+
+    /// Runs until `over`; false when nothing more happens or a minute has passed.
+    fn run(
+        &mut self,
+        lost: &mut dyn FnMut(&Packet) -> bool,
+        over: &mut dyn FnMut(&Connection) -> bool,
+    ) -> bool {
+        self.pump(lost);
+        while !over(self.sender()) {
+            let arrivals = self.flying.iter().filter_map(|f| f.front().map(|p| p.0));
+            let timers = self.ends.iter().flatten().map(Connection::deadline);
+            let Some(at) =
+                arrivals.chain(timers).min().filter(|t| *t < Instant::ZERO + Duration::from_secs(60))
+            else {
+                return false;
+            };
+            self.now = self.now.max(at);
+            for side in 0..2 {
+                if self.flying[side].front().is_some_and(|p| p.0 <= self.now)
+                    && let Some((_, packet)) = self.flying[side].pop_front()
+                {
+                    self.arrive(1 - side, &packet);
+                    break;
+                }
+            }
+            for end in self.ends.iter_mut().flatten() {
+                if end.deadline() <= self.now {
+                    end.timer(&mut self.world.cx(self.now, NodeId(0)));
+                }
+            }
+            self.pump(lost);
+        }
+        true
+    }
+
+    fn arrive(&mut self, side: usize, packet: &Packet) {
+        let mut cx: Cx<'_> = self.world.cx(self.now, NodeId(0));
+        if let Some(end) = &mut self.ends[side] {
+            end.segment(&mut cx, packet);
+        } else {
+            let chance = Chance { isn: Seq(99), timestamp: 0, jitter: None };
+            let offer = Offer::new(packet, Arc::clone(&self.answer)).expect("a SYN");
+            self.ends[side] = Some(offer.complete(&cx, chance));
+        }
+    }
+
+    /// Established, with plenty to send.
+    fn open(sender: Config) -> Self {
+        let mut path = Self::new(sender);
+        path.with(|c| c.write(100_000_000));
+        path
+    }
+}
+
+fn is_probe(p: &Packet) -> bool {
+    p.dscp == Dscp::LE
+}
+
+fn is_data(p: &Packet) -> bool {
+    p.body.len > 0 && !is_probe(p)
+}
+
+/// What happened in one episode: copies, new segments and repairs from the loss to the recover ACK, and the window at the end of the window expanding period.
+#[derive(Debug, PartialEq, Eq)]
+struct Episode {
+    probes: usize,
+    fresh: usize,
+    resent: usize,
+    at_end: u64,
+}
+
+/// `w0` segments are sent at once and the first is lost.
+fn episode(scheme: Scheme, option: bool, w0: u32, probes_arrive: bool) -> Episode {
+    // no speedy start: the window is where it would end
+    let ssthresh = Some(Size(u64::from(w0) * MSS));
+    let mut path = Path::open(Config { initial_ssthresh: ssthresh, ..host(scheme, option, w0) });
+    let mut originals = 1;
+    let mut lost = move |p: &Packet| {
+        let hit = is_data(p) && p.body.off == 0 && originals > 0;
+        originals -= u32::from(hit); // the repair gets through
+        hit || (is_probe(p) && !probes_arrive)
+    };
+    let end_of_window = 1 + u64::from(w0) * MSS;
+    assert!(path.run(&mut lost, &mut |c| c.stats().retransmits == 1));
+    let begun = path.sent.len() - 1;
+    assert!(path.run(&mut lost, &mut |c| c.scoreboard().una() >= end_of_window));
+    // what the recover ACK itself let go comes after it
+    let recovered = path.now;
+    let sent: Vec<_> =
+        path.sent[begun..].iter().filter(|(at, _)| *at < recovered).map(|(_, p)| p.clone()).collect();
+    let position = |p: &&Packet| p.body.off >= u64::from(w0) * MSS;
+    let fresh = sent.iter().filter(|p| is_data(p)).filter(position).count();
+    let wep_end = end_of_window + fresh as u64 * MSS;
+    assert!(path.run(&mut lost, &mut |c| c.scoreboard().una() >= wep_end));
+    assert_eq!(path.sender().stats().timeouts, 0);
+    Episode {
+        probes: sent.iter().filter(|p| is_probe(p)).count(),
+        fresh,
+        resent: sent.iter().filter(|p| is_data(p)).count() - fresh,
+        at_end: path.sender().cwnd().0 / MSS,
+    }
+}
+
+/// Speedy recovery as the text of the paper has it, probe by probe: with a window of 64, 60 ACKs come after the third duplicate. Half of them let nothing
+/// go, and each is answered by two probes; the other half each lets a new segment go. After it the window is what follows from which probes came back.
+#[test]
+fn an_episode_is_counted_probe_by_probe() {
+    for option in [true, false] {
+        for (w0, peach, swift, unanswered) in
+            [(16, 12, 17, 13), (32, 28, 41, 29), (64, 60, 89, 61), (128, 124, 185, 125)]
+        {
+            let counted = |at_end| Episode { probes: w0 - 4, fresh: w0 / 2 - 2, resent: 1, at_end };
+            let w = w0 as u32;
+            assert_eq!(episode(faithful(), option, w, true), counted(swift), "Swift, {w0}, {option}");
+            assert_eq!(
+                episode(faithful(), option, w, false),
+                counted(unanswered),
+                "Swift without answers, {w0}"
+            );
+            for name in ["peach", "peach-plus"] {
+                assert_eq!(
+                    episode(scheme(name, &[]), option, w, true),
+                    counted(peach),
+                    "{name}, {w0}, {option}"
+                );
+                assert_eq!(
+                    episode(scheme(name, &[]), option, w, false),
+                    counted(w0 as u64 / 2),
+                    "{name}, {w0}"
+                );
+            }
+        }
+    }
+}
+
+/// One scheme, two names.
+#[test]
+fn the_papers_swift_is_the_one_without_the_gate() {
+    let open = || scheme("swift-sat", &[("gated", Value::Switch(false))]);
+    assert_eq!(episode(open(), true, 64, false), episode(faithful(), true, 64, false));
+    let capped = scheme("swift-faithful", &[("probe_dscp", Value::Number(8.0))]);
+    assert_eq!(episode(capped, true, 64, true).probes, 0, "these are marked otherwise");
+}
+
+/// The default: nothing is added unless half of the probes come back, and the window stops where it was.
+#[test]
+fn gated_swift_needs_answers_and_stops_at_the_old_window() {
+    let gated = || scheme("swift-sat", &[]);
+    for w0 in [16, 64] {
+        assert_eq!(episode(gated(), true, w0, false).at_end, u64::from(w0) / 2);
+        assert_eq!(episode(gated(), true, w0, true).at_end, u64::from(w0));
+    }
+}
+
+/// On a path that is not known to serve probes last: a quarter of them.
+#[test]
+fn without_priority_a_quarter_of_the_probes() {
+    let careful = scheme("swift-sat", &[("assume_priority", Value::Switch(false))]);
+    assert_eq!(episode(careful, true, 64, true).probes, 16);
+}
+
+/// Time from establishment until the window is 64 segments, in round trips.
+fn opens(scheme: Scheme, option: bool, iw: u32) -> f64 {
+    let config = Config { initial_ssthresh: Some(Size(64 * MSS)), ..host(scheme, option, iw) };
+    let mut path = Path::open(config);
+    assert!(path.run(&mut |_| false, &mut |c| c.cwnd().0 >= 64 * MSS));
+    let stats = path.sender().stats();
+    assert_eq!((stats.retransmits, stats.timeouts), (0, 0), "no ACK of a copy is a sign of loss");
+    let established = stats.established_at.expect("it is open");
+    path.now.since(established).as_secs_f64() / RTT.as_secs_f64()
+}
+
+#[test]
+fn a_start_opens_64_segments_in_two_round_trips() {
+    for option in [true, false] {
+        for s in [scheme("peach", &[]), scheme("peach-plus", &[]), faithful(), scheme("swift-sat", &[])] {
+            for iw in [1, 2, 10] {
+                let trips = opens(s, option, iw);
+                assert!((1.9..=2.1).contains(&trips), "{} {option} {iw}: {trips}", s.name);
+            }
+        }
+    }
+    assert!(opens(scheme("newreno", &[]), true, 1) > 5.9);
+}
+
+/// Time from establishment until 100 segments are acknowledged, in round trips.
+fn hundred(scheme: Scheme, iw: u32) -> f64 {
+    let mut config = Config { initial_ssthresh: Some(Size(64 * MSS)), ..host(scheme, true, iw) };
+    config.receive_buffer = ReceiveBuffer::Fixed(Size(64 * MSS));
+    let mut path = Path::new(config);
+    assert!(path.run(&mut |_| false, &mut |c| c.stats().established_at.is_some()));
+    path.with(|c| {
+        c.write(100 * MSS);
+        c.close();
+    });
+    assert!(path.run(&mut |_| false, &mut |c| c.stats().finished_at.is_some()));
+    let stats = path.sender().stats();
+    let took = stats.finished_at.expect("it ended").since(stats.established_at.expect("it began"));
+    took.as_secs_f64() / RTT.as_secs_f64()
+}
+
+/// 100 segments over 550 ms: earlier than slow start from 10, 2 and 1 segments.
+#[test]
+fn a_short_transfer_ends_earlier_than_with_slow_start() {
+    let swift = hundred(scheme("swift-sat", &[]), 1);
+    for (iw, earlier) in [(10, 0.4), (2, 2.3), (1, 3.3)] {
+        let slow = hundred(scheme("newreno", &[]), iw);
+        assert!(slow - swift >= earlier, "from {iw}: {slow} against {swift}");
+    }
+}
+
+/// Nobody tells of probes: none is sent, and the start is slow start.
+#[test]
+fn without_a_signal_it_is_slow_start() {
+    let mut config =
+        Config { initial_ssthresh: Some(Size(64 * MSS)), ..host(scheme("swift-sat", &[]), false, 2) };
+    config.options.sack = false;
+    let mut path = Path::open(config);
+    assert!(path.run(&mut |_| false, &mut |c| c.cwnd().0 >= 64 * MSS));
+    assert_eq!(path.sender().probes().map(|p| (p.signal(), p.sent())), Some((ProbeSignal::None, 0)));
+    assert!(!path.sent.iter().any(|(_, p)| is_probe(p)));
+    let since = path.now.since(path.sender().stats().established_at.expect("it is open"));
+    assert_eq!(since, RTT * 5);
+}
+
+/// What a probe is: marked LE, not ECT, a copy of data that is not acknowledged, in nobody's count of what is in flight, and no sample of the round trip.
+#[test]
+fn a_probe_is_outside_of_everything_that_counts_data() {
+    for option in [true, false] {
+        let config = Config {
+            ecn: true,
+            initial_ssthresh: Some(Size(64 * MSS)),
+            ..host(scheme("swift-sat", &[]), option, 4)
+        };
+        let mut path = Path::open(config);
+        assert!(path.run(&mut |_| false, &mut |c| c.probes().is_some_and(|p| p.sent() == 60)));
+        let c = path.sender();
+        assert_eq!((c.path().in_flight, c.stats().segments_sent), (Size(4 * MSS), 4));
+        for (_, p) in path.sent.iter().filter(|(_, p)| is_probe(p)) {
+            assert_eq!(
+                (p.ecn, u64::from(p.body.len), p.body.off % MSS),
+                (bentpipe_base::Ecn::NotEct, MSS, 0)
+            );
+            assert!(p.body.off < 4 * MSS);
+        }
+        // at random, the least copied first: each of the four 15 times
+        for k in 0..4 {
+            let copies = path.sent.iter().filter(|(_, p)| is_probe(p) && p.body.off == k * MSS).count();
+            assert_eq!(copies, 15, "segment {k}");
+        }
+        assert!(path.run(&mut |_| false, &mut |c| c.probes().is_some_and(|p| p.acknowledged() == 60)));
+        let c = path.sender();
+        let signal = if option { ProbeSignal::Option } else { ProbeSignal::Dsack };
+        assert_eq!(c.probes().map(|p| (p.signal(), p.lost())), Some((signal, 0)));
+        assert_eq!((c.stats().undone, c.stats().retransmits), (0, 0));
+        let spread = c.rtt().srtt().saturating_sub(RTT).max(RTT.saturating_sub(c.rtt().srtt()));
+        assert!(spread < Duration::from_millis(1), "{:?}", c.rtt().srtt());
+    }
+}
+
+/// A copy that fills the hole repairs it before the retransmission arrives; the retransmission's DSACK is our own doing and undoes nothing.
+#[test]
+fn a_copy_may_repair_a_loss() {
+    for option in [true, false] {
+        let mut path = Path::open(Config {
+            initial_ssthresh: Some(Size(64 * MSS)),
+            ..host(scheme("swift-sat", &[]), option, 1)
+        });
+        let mut originals = 1;
+        let mut lost = |p: &Packet| {
+            let hit = is_data(p) && originals > 0;
+            originals -= u32::from(hit);
+            hit
+        };
+        // nothing but copies can repair the only segment that was sent, short of the timer
+        assert!(path.run(&mut lost, &mut |c| c.scoreboard().una() > 1));
+        let stats = path.sender().stats();
+        assert_eq!((stats.timeouts, stats.retransmits), (0, 0));
+        assert!(path.now.since(stats.established_at.expect("it is open")) < RTT + RTT / 32);
+    }
+}
