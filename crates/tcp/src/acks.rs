@@ -4,7 +4,7 @@
 //! RFC 8985, section 7 (tail loss probe). Which bytes are lost is the recovery module's answer; what to do about it, the scheme's.
 
 use crate::board::Digest;
-use crate::cc::{Ack, Episode, Loss, LossCause};
+use crate::cc::{Ack, Episode, Grant, Loss, LossCause};
 use crate::config::Validation;
 use crate::connection::Connection;
 use crate::handshake::reset_for;
@@ -112,13 +112,19 @@ impl Connection {
                 limited_by,
                 marked,
                 probes: 0,
-                granted: None,
+                granted: self.granted(&digest),
             };
             let path = self.path();
             self.cc.on_ack(cx, &path, &ack);
         }
         self.lower_window(cx, &digest, duplicate, &finding);
         self.after_ack(cx, &digest, &finding);
+    }
+
+    /// What the network says of the rate, with the acknowledgment of the segment that was sent last.
+    fn granted(&mut self, digest: &Digest) -> Option<Grant> {
+        let (network, (sent_at, _, _)) = (self.config.grant.as_ref()?, digest.newest?);
+        self.answers.on_ack(sent_at, network)
     }
 
     /// RFC 5681, section 2, or with SACK anything that reports new SACKed data (RFC 6675, section 2).

@@ -1,5 +1,6 @@
 //! What a host's TCP is configured to be. Every option can be absent, so that old hosts can be expressed.
 
+use crate::grants::GrantConfig;
 use crate::scheme::Scheme;
 use bentpipe_base::{Duration, Size};
 
@@ -37,6 +38,8 @@ pub struct Config {
     pub pacing: bool,
     /// Negotiate ECN (RFC 3168).
     pub ecn: bool,
+    /// A rate that the network grants the sender; only schemes that ask for rates look at it.
+    pub grant: Option<GrantConfig>,
     /// Random delay of the sender's opportunities or of its packets.
     pub jitter: Option<Jitter>,
     /// Length of TIME-WAIT: twice the maximum segment lifetime (RFC 9293, section 3.4.2).
@@ -171,6 +174,7 @@ impl Default for Config {
             validation: Validation::Validate,
             pacing: false,
             ecn: false,
+            grant: None,
             jitter: None,
             time_wait: Duration::from_secs(60),
             max_timeouts: 15,

@@ -317,6 +317,8 @@ impl Connection {
         let snapshot = self.rate.on_sent(cx.now, idle);
         self.board.push(end, cx.now, snapshot, plan.window.0);
         let len = end - start;
+        let rtt = self.rtt.min().unwrap_or_default();
+        self.stats.steady.sent(cx.now, start, self.stats.established_at, rtt);
         if limited {
             self.recovery.sent_limited(len);
         }
@@ -358,6 +360,9 @@ impl Connection {
         }
         if let Some(rate) = self.pace(plan, path) {
             self.pacer.sent(cx.now, rate, bytes);
+        }
+        if let Some(rate) = plan.ask {
+            self.answers.wish(cx.now, rate);
         }
         self.last_sent = cx.now;
         self.timers.stop(Timer::TailProbe);

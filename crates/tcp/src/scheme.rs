@@ -3,7 +3,9 @@
 //! A new scheme is a file in `cc/`, and one line here; CONTRIBUTING shows how.
 
 use crate::cc::law::{Growth, Law};
-use crate::cc::{bbr, bbr3, bic, careful_resume, cubic, fast, htcp, hybla, reno, vegas, westwood};
+use crate::cc::{
+    bbr, bbr3, bic, careful_resume, cubic, explicit_rate, fast, htcp, hybla, reno, vegas, westwood,
+};
 use crate::config::Stack;
 
 /// How losses are found.
@@ -83,6 +85,7 @@ const TABLE: &[Row] = &[
     row("bbr", RecoveryParams::OWN_WINDOW, &bbr::LAW),
     row("bbr3", RecoveryParams::OWN_WINDOW, &bbr3::LAW),
     row("careful-resume", RecoveryParams::MODERN, &careful_resume::LAW),
+    row("explicit-rate", RecoveryParams::OWN_WINDOW, &explicit_rate::LAW),
 ];
 
 /// Loss recovery and window growth: separate axes, named together.
