@@ -22,6 +22,7 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         start_s: ends.start.as_secs_f64(),
         established_s: None,
         finished_s: flow::finished_at(&net.sim, &ends).map(Instant::as_secs_f64),
+        opened_s: None,
         goodput_bps,
         steady_bps: None,
         bytes_acked: 0,
@@ -47,6 +48,7 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         let s = c.stats();
         shown = c.path().peer_window.0;
         r.established_s = s.established_at.map(Instant::as_secs_f64);
+        r.opened_s = s.opened_at.map(Instant::as_secs_f64);
         r.steady_bps = s.steady.bps();
         r.fallback = c.fallback().map(FallbackReport::of);
         r.bytes_acked = s.bytes_acked.0;

@@ -102,6 +102,8 @@ pub struct FlowReport {
     pub established_s: Option<f64>,
     /// When the sender had the acknowledgment of its last data byte, or the last answer was complete; null if it did not finish.
     pub finished_s: Option<f64>,
+    /// When the sender first had the receiver's whole window outstanding; null if it never had.
+    pub opened_s: Option<f64>,
     /// In-order bytes delivered to the application x 8 / measure interval, bit/s.
     pub goodput_bps: f64,
     /// New payload sent x 8 / time, from three round trips after the handshake to the sending of the last new byte, bit/s; null when that is too short.

@@ -214,6 +214,9 @@ impl Connection {
             self.send.opportunity = Opportunity::Closed;
         }
         self.count_usage(limit, path, plan);
+        if limit == Limit::ReceiverWindow && !self.board.is_empty() {
+            self.stats.opened_at.get_or_insert(now);
+        }
         match limit {
             Limit::ReceiverWindow if self.board.is_empty() && !self.timers.runs(Timer::Persist) => {
                 self.timers.set(Timer::Persist, now + self.persist_interval());

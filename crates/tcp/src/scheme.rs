@@ -4,7 +4,7 @@
 
 use crate::cc::law::{Growth, Law};
 use crate::cc::{
-    bbr, bbr3, bic, careful_resume, cubic, explicit_rate, fast, htcp, hybla, reno, vegas, westwood,
+    bbr, bbr3, bic, careful_resume, cubic, explicit_rate, fast, htcp, hybla, parallel, reno, vegas, westwood,
 };
 use crate::config::Stack;
 
@@ -85,6 +85,7 @@ const TABLE: &[Row] = &[
     row("bbr", RecoveryParams::OWN_WINDOW, &bbr::LAW),
     row("bbr3", RecoveryParams::OWN_WINDOW, &bbr3::LAW),
     row("careful-resume", RecoveryParams::MODERN, &careful_resume::LAW),
+    row("parallel", RecoveryParams::MODERN, &parallel::LAW),
     row("explicit-rate", RecoveryParams::OWN_WINDOW, &explicit_rate::LAW),
 ];
 

@@ -94,6 +94,8 @@ pub struct Stats {
     pub undone: u64,
     /// Payload bytes acknowledged.
     pub bytes_acked: Size,
+    /// When the peer's whole window was outstanding for the first time.
+    pub opened_at: Option<Instant>,
     /// New payload once the transfer is under way.
     pub steady: Steady,
     /// Round-trip time samples.

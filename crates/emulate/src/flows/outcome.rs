@@ -85,6 +85,7 @@ fn blank(spec: &FlowSpec, ends: &FlowEnds, goodput_bps: f64) -> FlowReport {
         start_s: ends.start.as_secs_f64(),
         established_s: None,
         finished_s: None,
+        opened_s: None,
         goodput_bps,
         steady_bps: None,
         bytes_acked: 0,

@@ -171,6 +171,7 @@ impl Flow {
             start_s: self.start.as_secs_f64(),
             established_s: self.established.map(Instant::as_secs_f64),
             finished_s: self.grew.filter(|_| done).map(Instant::as_secs_f64),
+            opened_s: None,
             goodput_bps: rate(self.delivered, interval),
             steady_bps: None,
             bytes_acked: self.delivered,

@@ -20,6 +20,7 @@ pub mod law;
 #[cfg(test)]
 mod line;
 pub mod linux;
+pub mod parallel;
 pub mod reno;
 pub mod standard;
 pub mod vegas;
