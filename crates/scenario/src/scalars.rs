@@ -8,7 +8,7 @@ use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
 use bentpipe_link::Discipline;
-use bentpipe_tcp::{Detection, JitterKind, Reduction, Scheme, Stack, Validation};
+use bentpipe_tcp::{Detection, JitterKind, Reduction, Scheme, Stack, Standard, Validation};
 
 /// The version of the file format that this crate reads.
 pub(crate) const SCHEMA: i128 = 1;
@@ -66,6 +66,7 @@ pub(crate) struct SchemeName(pub(crate) Scheme);
 words!(Stop { "duration" => Duration, "finished" => Finished, });
 words!(JitterKind { "opportunity" => Opportunity, "packet" => Packet, });
 words!(Stack { "rfc" => Rfc, "linux" => Linux, });
+words!(Standard { "cubic" => Cubic, "reno" => Reno, });
 words!(Validation { "keep" => Keep, "restart" => Restart, "validate" => Validate, });
 words!(Detection {
     "reno" => Reno,

@@ -3,11 +3,12 @@
 use crate::app_report;
 use crate::build::{Carries, Network};
 use crate::flow;
-use crate::report::{FlowContext, FlowReport, LimitedBy, Quantiles};
+use crate::report::{FallbackReport, FlowContext, FlowReport, LimitedBy, Quantiles};
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_scenario::{FlowSpec, Reader, Scenario};
 use bentpipe_tcp::ReceiveBuffer;
+use bentpipe_tcp::cc::Fallback;
 
 /// Reports on flow `i`, whose goodput was `goodput_bps`.
 pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, goodput_bps: f64) -> FlowReport {
@@ -21,13 +22,16 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         start_s: ends.start.as_secs_f64(),
         established_s: None,
         finished_s: flow::finished_at(&net.sim, &ends).map(Instant::as_secs_f64),
+        opened_s: None,
         goodput_bps,
+        steady_bps: None,
         bytes_acked: 0,
         segments_sent: 0,
         retransmits: 0,
         timeouts: 0,
         rtt_ms: Quantiles::default(),
         limited_by: LimitedBy { handshake: opening, ..LimitedBy::default() },
+        fallback: None,
         requests: app_report::requests(&net.sim, &ends),
         telnet: app_report::telnet(&net.sim, &ends),
         udp: app_report::udp(&net.sim, &ends),
@@ -44,6 +48,9 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         let s = c.stats();
         shown = c.path().peer_window.0;
         r.established_s = s.established_at.map(Instant::as_secs_f64);
+        r.opened_s = s.opened_at.map(Instant::as_secs_f64);
+        r.steady_bps = s.steady.bps();
+        r.fallback = c.fallback().map(FallbackReport::of);
         r.bytes_acked = s.bytes_acked.0;
         r.segments_sent = s.segments_sent;
         r.retransmits = s.retransmits;
@@ -55,6 +62,13 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         r.context.show(spec, shown);
     }
     r
+}
+
+impl FallbackReport {
+    fn of(fallback: Fallback) -> Self {
+        let Fallback { to, why, at, segments } = fallback;
+        Self { to, why, at_s: at.as_secs_f64(), after_segments: segments }
+    }
 }
 
 impl Quantiles {

@@ -116,12 +116,14 @@ use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
 /// Every metric.
 #[rustfmt::skip]
-pub const METRICS: [Row; 41] = [
+pub const METRICS: [Row; 43] = [
     row("goodput", Flows, Sum, Rate, "goodput_bps", "goodput"),
     row("jain", Run, Mean, Ratio, "total.jain", "Jain's fairness index"),
     row("simulated", Run, Mean, Seconds, "simulated_s", "simulated time"),
     row("established", Flows, Last, Seconds, "established_s", "end of the handshake"),
     row("finished", Flows, Last, Seconds, "finished_s", "end of the transfer"),
+    row("opened", Flows, Last, Seconds, "opened_s", "receive window first full"),
+    row("steady", Flows, Sum, Rate, "steady_bps", "rate of new payload under way"),
     row("acked", Flows, Sum, Bytes, "bytes_acked", "bytes acknowledged"),
     row("segments", Flows, Sum, Count, "segments_sent", "segments sent"),
     row("retransmits", Flows, Sum, Count, "retransmits", "retransmissions"),

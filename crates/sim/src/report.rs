@@ -102,8 +102,12 @@ pub struct FlowReport {
     pub established_s: Option<f64>,
     /// When the sender had the acknowledgment of its last data byte, or the last answer was complete; null if it did not finish.
     pub finished_s: Option<f64>,
+    /// When the sender first had the receiver's whole window outstanding; null if it never had.
+    pub opened_s: Option<f64>,
     /// In-order bytes delivered to the application x 8 / measure interval, bit/s.
     pub goodput_bps: f64,
+    /// New payload sent x 8 / time, from three round trips after the handshake to the sending of the last new byte, bit/s; null when that is too short.
+    pub steady_bps: Option<f64>,
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// Data segments sent, retransmissions included.
@@ -116,6 +120,9 @@ pub struct FlowReport {
     pub rtt_ms: Quantiles,
     /// Share of the flow's time limited by each cause; sum 1.
     pub limited_by: LimitedBy,
+    /// What the scheme became when it could not go on as itself; absent while it is itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<FallbackReport>,
     /// Of requests; absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestsReport>,
@@ -128,6 +135,19 @@ pub struct FlowReport {
     /// What the words need and the JSON does not repeat.
     #[serde(skip)]
     pub context: FlowContext,
+}
+
+/// A scheme that is not itself any more.
+#[derive(Clone, Debug, Serialize)]
+pub struct FallbackReport {
+    /// The scheme that it is now.
+    pub to: &'static str,
+    /// Why.
+    pub why: &'static str,
+    /// Since when, in seconds since the start of the run.
+    pub at_s: f64,
+    /// Data segments that were sent before.
+    pub after_segments: u64,
 }
 
 /// What a flow's sentences compare it with.

@@ -1,7 +1,9 @@
 //! The report in words: what each flow got of what the path could carry, and what limited it.
 
 use crate::reference;
-use crate::report::{FlowReport, LimitedBy, LinkReport, LiveReport, Quantiles, Report, TransferReport};
+use crate::report::{
+    FallbackReport, FlowReport, LimitedBy, LinkReport, LiveReport, Quantiles, Report, TransferReport,
+};
 use core::fmt::Write as _;
 
 /// Up to this many flows each get lines of their own; more are summed up by scheme and cause.
@@ -169,6 +171,9 @@ fn detail(flow: &FlowReport) -> Option<String> {
             percent(resent),
             flow.timeouts
         );
+    }
+    if let Some(FallbackReport { to, why, at_s, .. }) = &flow.fallback {
+        let _ = write!(text, "; {to} from {} s on: {why}", trim(*at_s, 1));
     }
     Some(text)
 }

@@ -4,7 +4,7 @@
 //! RFC 8985, section 7 (tail loss probe). Which bytes are lost is the recovery module's answer; what to do about it, the scheme's.
 
 use crate::board::Digest;
-use crate::cc::{Ack, Episode, Loss, LossCause};
+use crate::cc::{Ack, Episode, Grant, Loss, LossCause};
 use crate::config::Validation;
 use crate::connection::Connection;
 use crate::handshake::reset_for;
@@ -119,7 +119,7 @@ impl Connection {
                 limited_by,
                 marked,
                 probes: claim.probes,
-                granted: None,
+                granted: self.granted(&digest),
             };
             let path = self.path();
             self.cc.on_ack(cx, &path, &ack);
@@ -139,6 +139,12 @@ impl Connection {
         }
         probes.acks += 1;
         claim
+    }
+
+    /// What the network says of the rate, with the acknowledgment of the segment that was sent last.
+    fn granted(&mut self, digest: &Digest) -> Option<Grant> {
+        let (network, (sent_at, _, _)) = (self.config.grant.as_ref()?, digest.newest?);
+        self.answers.on_ack(sent_at, network)
     }
 
     /// RFC 5681, section 2, or with SACK anything that reports new SACKed data (RFC 6675, section 2).

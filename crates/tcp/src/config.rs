@@ -1,5 +1,6 @@
 //! What a host's TCP is configured to be. Every option can be absent, so that old hosts can be expressed.
 
+use crate::grants::GrantConfig;
 use crate::scheme::Scheme;
 use bentpipe_base::{Duration, Size};
 
@@ -39,6 +40,8 @@ pub struct Config {
     pub ecn: bool,
     /// Agree on the probe option, where the scheme of either end sends probe segments.
     pub probe_option: bool,
+    /// A rate that the network grants the sender; only schemes that ask for rates look at it.
+    pub grant: Option<GrantConfig>,
     /// Random delay of the sender's opportunities or of its packets.
     pub jitter: Option<Jitter>,
     /// Length of TIME-WAIT: twice the maximum segment lifetime (RFC 9293, section 3.4.2).
@@ -174,6 +177,7 @@ impl Default for Config {
             pacing: false,
             ecn: false,
             probe_option: true,
+            grant: None,
             jitter: None,
             time_wait: Duration::from_secs(60),
             max_timeouts: 15,

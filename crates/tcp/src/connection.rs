@@ -10,6 +10,7 @@ use crate::board::Scoreboard;
 use crate::cc::{self, CongestionControl, Path, ProbeSignal};
 use crate::config::{Config, Validation};
 use crate::delivery::DeliveryRate;
+use crate::grants::Answers;
 use crate::limits::{Limit, LimitClock};
 use crate::options::Agreed;
 use crate::pacer::Pacer;
@@ -49,6 +50,7 @@ pub struct Connection {
     pub(crate) rtt: RttEstimator,
     pub(crate) rate: DeliveryRate,
     pub(crate) usage: Usage,
+    pub(crate) answers: Answers,
     pub(crate) pacer: Pacer,
     pub(crate) timers: Timers,
     pub(crate) tail_probe: TailProbe,
@@ -155,10 +157,11 @@ impl Connection {
             window_update: (0, 0),
             board: Scoreboard::default(),
             recovery: Recovery::new(&config, false, mss.0),
-            cc: cc::build(&config, mss),
+            cc: cc::build(&config, mss, agreed.headers(), None),
             rtt: RttEstimator::of(config.stack, config.rto),
             rate: DeliveryRate::default(),
             usage: Usage::default(),
+            answers: Answers::default(),
             pacer: Pacer::default(),
             timers: Timers::default(),
             tail_probe: TailProbe::default(),
@@ -362,6 +365,10 @@ impl Connection {
     /// The slow-start threshold, where the scheme has one.
     pub fn ssthresh(&self) -> Option<Size> {
         self.cc.ssthresh()
+    }
+    /// What the scheme became, when it is not itself any more.
+    pub fn fallback(&self) -> Option<cc::Fallback> {
+        self.cc.fallback()
     }
     /// Round-trip time estimates.
     pub const fn rtt(&self) -> &RttEstimator {

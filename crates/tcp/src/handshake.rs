@@ -97,7 +97,9 @@ impl Connection {
         let window = ReceiveWindow::new(self.config.receive_buffer, self.agreed.receive_scale);
         self.rcv = Receiver::new(syn.seq, window, self.config.delayed_ack);
         self.recovery = Recovery::new(&self.config, self.agreed.sack, self.mss());
-        self.cc = cc::build(&self.config, Size(u64::from(self.agreed.mss)));
+        let granted = self.config.grant.as_ref().map(|network| self.answers.first(now, network));
+        let mss = Size(u64::from(self.agreed.mss));
+        self.cc = cc::build(&self.config, mss, self.agreed.headers(), granted);
         if self.config.scheme.probes() {
             let seed = u64::from(self.chance.isn.0) << 32 | u64::from(self.chance.timestamp);
             self.probes = Some(Box::new(Probes::new(&self.agreed, seed)));

@@ -8,6 +8,7 @@ pub mod cc;
 pub mod config;
 pub mod connection;
 pub mod delivery;
+pub mod grants;
 mod handshake;
 mod input;
 pub mod limits;
@@ -25,6 +26,7 @@ pub mod rtt;
 mod rtt_linux;
 pub mod scheme;
 pub mod state;
+pub mod steady;
 pub mod timers;
 pub mod usage;
 pub mod window;
@@ -39,6 +41,7 @@ pub use config::{
     Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack, Validation,
 };
 pub use connection::Connection;
+pub use grants::{GrantConfig, Standard};
 pub use handshake::{Offer, reset_for};
 pub use limits::Limit;
 pub use scheme::{Detection, RecoveryParams, Reduction, Scheme};

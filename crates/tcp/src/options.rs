@@ -4,12 +4,14 @@
 //! (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1 (ECN).
 
 use crate::config::Config;
-use bentpipe_base::{Flags, ProbeOption, TcpHeader, Timestamps};
+use bentpipe_base::{Flags, ProbeOption, Size, TcpHeader, Timestamps};
 
 /// Segment size to assume when the peer's SYN had no MSS option.
 const DEFAULT_MSS: u16 = 536;
 /// Bytes of the timestamps option with its padding.
 const TIMESTAMPS_LEN: u16 = 12;
+/// Bytes of an IPv4 and a TCP header without options.
+const HEADERS: u64 = 40;
 
 /// Options in force on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,11 @@ impl Agreed {
             ecn: false,
             probe_option: false,
         }
+    }
+
+    /// Bytes of headers before the payload of a segment: IPv4 and TCP, and the options on every segment.
+    pub const fn headers(&self) -> Size {
+        Size(HEADERS + if self.timestamps { TIMESTAMPS_LEN as u64 } else { 0 })
     }
 
     /// From our configuration and the peer's SYN.

@@ -220,6 +220,9 @@ impl Connection {
             self.send.opportunity = Opportunity::Closed;
         }
         self.count_usage(limit, path, plan);
+        if limit == Limit::ReceiverWindow && !self.board.is_empty() {
+            self.stats.opened_at.get_or_insert(now);
+        }
         match limit {
             Limit::ReceiverWindow if self.board.is_empty() && !self.timers.runs(Timer::Persist) => {
                 self.timers.set(Timer::Persist, now + self.persist_interval());
@@ -367,6 +370,8 @@ impl Connection {
         let snapshot = self.rate.on_sent(cx.now, idle);
         self.board.push(end, cx.now, snapshot, plan.window.0);
         let len = end - start;
+        let rtt = self.rtt.min().unwrap_or_default();
+        self.stats.steady.sent(cx.now, start, self.stats.established_at, rtt);
         if limited {
             self.recovery.sent_limited(len);
         }
@@ -412,6 +417,9 @@ impl Connection {
         if let Some(rate) = self.pace(plan, path) {
             self.pacer.sent(cx.now, rate, bytes);
         }
+        if let Some(rate) = plan.ask {
+            self.answers.wish(cx.now, rate);
+        }
         self.last_sent = cx.now;
         self.timers.stop(Timer::TailProbe);
         if !self.timers.runs(Timer::Retransmit) {
@@ -440,7 +448,18 @@ impl Connection {
             self.restart_retransmit_timer(cx.now);
         }
         self.last_sent = cx.now;
-        Some(self.build(cx, 0, 1))
+        let packet = self.build(cx, 0, 1);
+        if self.agreed_on_rate() {
+            self.rcv.ack_now();
+        }
+        Some(packet)
+    }
+
+    /// The window of a SYN is never scaled (RFC 7323, section 2.2): 64 KB would hold a peer that was granted a rate for the whole first round trip. So the end that
+    /// answers its SYN lets an ACK follow, which says the window as it is.
+    fn agreed_on_rate(&self) -> bool {
+        let clipped = self.agreed.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
+        self.config.grant.is_some() && self.state == State::SynReceived && clipped
     }
 
     fn transmit_reset(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {

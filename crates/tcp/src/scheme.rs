@@ -4,7 +4,8 @@
 
 use crate::cc::law::{Growth, Law};
 use crate::cc::{
-    bbr, bbr3, bic, careful_resume, cubic, fast, htcp, hybla, peach, peach_plus, reno, swift, vegas, westwood,
+    bbr, bbr3, bic, careful_resume, cubic, explicit_rate, fast, htcp, hybla, parallel, peach, peach_plus,
+    reno, swift, vegas, westwood,
 };
 use crate::config::Stack;
 
@@ -96,6 +97,8 @@ const TABLE: &[Row] = &[
     row("peach-plus", RecoveryParams::SPEEDY, &peach_plus::LAW),
     row("swift-sat", RecoveryParams::SPEEDY, &swift::LAW),
     row("swift-faithful", RecoveryParams::SPEEDY, &swift::FAITHFUL),
+    row("parallel", RecoveryParams::MODERN, &parallel::LAW),
+    row("explicit-rate", RecoveryParams::OWN_WINDOW, &explicit_rate::LAW),
 ];
 
 /// Loss recovery and window growth: separate axes, named together.

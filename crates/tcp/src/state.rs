@@ -1,5 +1,6 @@
 //! Connection states, tuples, events and counters.
 
+use crate::steady::Steady;
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Addr, Instant, RngSlot, Seq, Size};
 
@@ -93,6 +94,10 @@ pub struct Stats {
     pub undone: u64,
     /// Payload bytes acknowledged.
     pub bytes_acked: Size,
+    /// When the peer's whole window was outstanding for the first time.
+    pub opened_at: Option<Instant>,
+    /// New payload once the transfer is under way.
+    pub steady: Steady,
     /// Round-trip time samples.
     pub rtt: Histogram,
 }

@@ -45,6 +45,7 @@ files! {
     Fairness = "scenarios/fairness.toml",
     Onboard = "scenarios/onboard.toml",
     Winds = "scenarios/winds.toml",
+    ExplicitRateBound = "scenarios/explicit-rate-bound.toml",
     Asymmetry = "scenarios/asymmetry.toml",
     Fade2h = "scenarios/fade-2h.toml",
     Datagrams = "crates/validate/data/datagrams.toml",
@@ -63,6 +64,8 @@ pub enum Change {
     None,
     /// CUBIC as in the Linux of 2008 and in ns-2: beta 0.8, no HyStart.
     OldCubic,
+    /// Westwood+ as in Linux and in ns-2: two filters, and the window is set when a loss is repaired.
+    LinuxWestwood,
     /// Goodput counts from this second to the end.
     MeasureFrom(u64),
     /// Receivers acknowledge every second segment, or after 200 ms.
@@ -148,6 +151,14 @@ impl Change {
                     let growth = &mut flow.sender.scheme.growth;
                     growth.set("beta", Value::Number(0.8));
                     growth.set("hystart", Value::Switch(false));
+                }
+            }
+            Change::LinuxWestwood => {
+                for flow in &mut scenario.flows {
+                    let growth = &mut flow.sender.scheme.growth;
+                    growth.set("memory", Value::Number(0.875));
+                    growth.set("twice", Value::Switch(true));
+                    growth.set("late", Value::Switch(true));
                 }
             }
             Change::DelayedAcks => {

@@ -30,6 +30,10 @@ pub struct Flow {
     pub name: String,
     /// Goodput, B/s.
     pub goodput: f64,
+    /// Rate of new payload under way, B/s; not a number when the flow was too short.
+    pub steady: f64,
+    /// Data segments sent before the scheme fell back; not a number when it did not.
+    pub fallback_after: f64,
     /// When the transfer was finished, in seconds; not a number when it was not.
     pub finished_s: f64,
     /// Shortest round trip in seconds; not a number without a sample.
@@ -119,6 +123,8 @@ impl Flow {
         Self {
             name: report.name.clone(),
             goodput: report.goodput_bps / 8.0,
+            steady: report.steady_bps.map_or(f64::NAN, |bps| bps / 8.0),
+            fallback_after: report.fallback.as_ref().map_or(f64::NAN, |f| f.after_segments as f64),
             finished_s: report.finished_s.unwrap_or(f64::NAN),
             rtt_min_s: report.rtt_ms.min.map_or(f64::NAN, |ms| ms / 1e3),
             rtt_median_s: report.rtt_ms.p50.map_or(f64::NAN, |ms| ms / 1e3),

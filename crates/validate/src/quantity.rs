@@ -10,6 +10,10 @@ use bentpipe_base::trace::DropCause;
 pub enum Quantity {
     /// Mean over the runs.
     Mean(Reading),
+    /// Median of the runs.
+    Median(Reading),
+    /// Largest of the runs; not a number when one is not.
+    Most(Reading),
     /// Runs are two halves that differ in what is compared; mean of first over second.
     Ratio(Reading),
     /// The same; mean of first less second.
@@ -37,7 +41,9 @@ impl Quantity {
     /// What it counts.
     pub const fn unit(self) -> Unit {
         match self {
-            Self::Mean(reading) | Self::Difference(reading) => reading.unit(),
+            Self::Mean(reading) | Self::Median(reading) | Self::Most(reading) | Self::Difference(reading) => {
+                reading.unit()
+            }
             Self::Ratio(_) => Unit::Ratio,
             Self::LostShare(_) => Unit::Share,
             Self::ErrorsPerBit { .. } => Unit::Scientific,
@@ -49,7 +55,11 @@ impl Quantity {
     pub const fn runs_per_value(self) -> usize {
         match self {
             Self::Busy | Self::Ratio(_) | Self::Difference(_) => 2,
-            Self::Mean(_) | Self::LostShare(_) | Self::ErrorsPerBit { .. } => 1,
+            Self::Mean(_)
+            | Self::Median(_)
+            | Self::Most(_)
+            | Self::LostShare(_)
+            | Self::ErrorsPerBit { .. } => 1,
         }
     }
 
@@ -61,6 +71,11 @@ impl Quantity {
         };
         match self {
             Self::Mean(reading) => runs.iter().map(|r| reading.of(r)).collect(),
+            Self::Median(reading) => vec![median(runs.iter().map(|r| reading.of(r)).collect())],
+            Self::Most(reading) => {
+                let most = |most: f64, v: f64| if v.is_nan() || v > most { v } else { most };
+                vec![runs.iter().map(|r| reading.of(r)).fold(f64::NEG_INFINITY, most)]
+            }
             Self::Ratio(reading) => halves(|a, b| a / b, reading),
             Self::Difference(reading) => halves(|a, b| a - b, reading),
             Self::LostShare(cause) => {
@@ -77,6 +92,16 @@ impl Quantity {
                 runs.chunks_exact(2).map(between).collect()
             }
         }
+    }
+}
+
+/// The middle value; what is not a number counts as the largest.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[n / 2],
+        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
     }
 }
 
@@ -110,6 +135,23 @@ pub(crate) mod tests {
         let runs: Vec<&Observed> = runs.iter().collect();
         assert_eq!(Quantity::Ratio(Reading::Goodput).values(&runs), [0.5, 0.75]);
         assert_eq!(Quantity::Difference(Reading::Goodput).values(&runs), [-10.0, -10.0]);
+    }
+
+    #[test]
+    fn the_middle_and_the_largest() {
+        let runs = [10.0, 30.0, 20.0, 70.0].map(with_goodput);
+        let runs: Vec<&Observed> = runs.iter().collect();
+        assert_eq!(Quantity::Median(Reading::Goodput).values(&runs), [25.0]);
+        assert_eq!(Quantity::Median(Reading::Goodput).values(&runs[1..]), [30.0]);
+        assert_eq!(Quantity::Most(Reading::Goodput).values(&runs), [70.0]);
+        assert!(
+            Quantity::Most(Reading::Completion).values(&[&with_finish(1.0), &with_finish(f64::NAN)])[0]
+                .is_nan()
+        );
+    }
+
+    fn with_finish(finished_s: f64) -> Observed {
+        Observed { flows: vec![Flow { finished_s, ..Flow::default() }], ..Observed::default() }
     }
 
     #[test]

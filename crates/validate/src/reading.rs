@@ -13,6 +13,12 @@ pub enum Reading {
     GoodputOf(&'static str),
     /// Mean goodput of flows with one prefix over that of flows with another.
     FlowRatio(&'static str, &'static str),
+    /// Rate of new payload of the first flow under way, B/s.
+    Steady,
+    /// Data segments that the first flow sent before its scheme fell back.
+    FallbackAfter,
+    /// Flows whose scheme fell back.
+    Fallbacks,
     /// When the last transfer was finished, s.
     Completion,
     /// Shortest round trip of the first flow, s.
@@ -72,14 +78,14 @@ impl Reading {
     /// What it counts.
     pub const fn unit(self) -> Unit {
         match self {
-            Self::Goodput | Self::GoodputOf(_) => Unit::Goodput,
+            Self::Goodput | Self::GoodputOf(_) | Self::Steady => Unit::Goodput,
             Self::FlowRatio(..) | Self::LaterPeak(..) | Self::FadeRank | Self::FadeOutOfOrder => Unit::Ratio,
             Self::Completion
             | Self::ShortestRtt
             | Self::MedianRtt
             | Self::ShortestDelay(_)
             | Self::LongestDelay(_) => Unit::Seconds,
-            Self::QueuePeak(_) | Self::Overflow(_) => Unit::Packets,
+            Self::QueuePeak(_) | Self::Overflow(_) | Self::FallbackAfter | Self::Fallbacks => Unit::Packets,
             Self::QueueMean(_) | Self::LossRun => Unit::MeanPackets,
             Self::MultipleLosses(_) | Self::Exceeds(..) | Self::Utilisation(_) => Unit::Share,
             Self::Ber(_) => Unit::Scientific,
@@ -93,6 +99,9 @@ impl Reading {
             Self::Goodput => run.goodput(),
             Self::GoodputOf(prefix) => run.goodput_of(prefix),
             Self::FlowRatio(a, b) => run.goodput_of(a) / run.goodput_of(b),
+            Self::Steady => run.flows.first().map_or(f64::NAN, |f| f.steady),
+            Self::FallbackAfter => run.flows.first().map_or(f64::NAN, |f| f.fallback_after),
+            Self::Fallbacks => run.flows.iter().filter(|f| !f.fallback_after.is_nan()).count() as f64,
             Self::Completion => run.finished_s(),
             Self::ShortestRtt => run.flows.first().map_or(f64::NAN, |f| f.rtt_min_s),
             Self::MedianRtt => run.flows.first().map_or(f64::NAN, |f| f.rtt_median_s),

@@ -2,9 +2,10 @@
 
 use super::scheme::SchemeKeys;
 use crate::form::{either, table};
+use crate::lists::{Pairs, RateOrNone};
 use crate::scalars::{SchemeName, SendBuffer, Ssthresh, Whole, Window};
-use bentpipe_base::{Duration, Size};
-use bentpipe_tcp::{Detection, JitterKind, Reduction, Stack, Validation};
+use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_tcp::{Detection, JitterKind, Reduction, Stack, Standard, Validation};
 
 table! {
     /// What the TCP at both ends of a flow is and does. Given under `[host]` for all flows, or in a flow.
@@ -52,6 +53,8 @@ table! {
             ecn: bool = "`false`",
             /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows of them by DSACKs, as with hosts that are not ours.
             probe_option: bool = "`true`",
+            /// A rate that the network grants the sender, of whole packets: for schemes that ask for one, as `explicit-rate`.
+            grant: GrantForm = "`\"none\"`",
             /// Offer timestamps (RFC 7323).
             timestamps: bool = "`true`",
             /// Offer selective acknowledgments. Schemes that make no use of them (reno, newreno, vegas) never do.
@@ -74,6 +77,24 @@ table! {
             initial: Window,
             /// Largest window.
             max: Window,
+        }
+    }
+}
+
+table! {
+    /// What the network grants a sender.
+    struct GrantKeys "grant" {
+        required {
+            /// The rate from the start, of whole packets.
+            rate: Rate,
+        }
+        optional {
+            /// What it grants later: instants in order, each with a rate. The sender hears of less a round trip later, of more when it asks.
+            changes: Pairs<Instant, Rate> = "none",
+            /// Share of lost packets, 0 to 0.5, above which the sender becomes a standard TCP; 0.2 for radio.
+            fallback: Probability = "`0.1`",
+            /// What it becomes.
+            fallback_to: Standard = "`\"cubic\"`",
         }
     }
 }
@@ -107,6 +128,10 @@ table! {
 either! {
     /// A window or a table.
     WindowForm { Fixed(Window), Table(WindowKeys) }
+}
+either! {
+    /// A rate, none, or a table.
+    GrantForm { Plain(RateOrNone), Table(GrantKeys) }
 }
 either! {
     /// A switch or a table.

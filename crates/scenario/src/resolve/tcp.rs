@@ -3,10 +3,12 @@
 use super::scheme;
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
-use crate::keys::{DelayedAckForm, TcpKeys, WindowForm};
+use crate::keys::{DelayedAckForm, GrantForm, TcpKeys, WindowForm};
 use crate::scalars::{Ssthresh, Window};
 use bentpipe_base::{Duration, Size};
-use bentpipe_tcp::{Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack};
+use bentpipe_tcp::{
+    Config, DelayedAck, GrantConfig, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack,
+};
 
 /// Largest window without the window scale option, in bytes (RFC 9293, section 3.1).
 const UNSCALED: u64 = 65_535;
@@ -14,6 +16,8 @@ const UNSCALED: u64 = 65_535;
 const MAX_SCALE: u32 = 14;
 /// Largest payload: what an IPv4 packet holds besides 40 bytes of headers.
 const MAX_SEGMENT: u64 = 65_495;
+/// Largest share of lost packets that a granted rate may be believed beside.
+const MOST_FALLBACK: f64 = 0.5;
 /// A retransmission timeout shorter than this is a slip.
 const SHORTEST_RTO: Duration = Duration::from_millis(1);
 /// Delayed ACKs are sent in less than this (RFC 9293, section 3.8.6.3).
@@ -49,6 +53,7 @@ pub(super) fn configs(keys: &TcpKeys) -> Result<(Config, Config)> {
         pacing: keys.pacing.map_or(default.pacing, |v| v.value),
         ecn: keys.ecn.map_or(default.ecn, |v| v.value),
         probe_option: keys.probe_option.map_or(default.probe_option, |v| v.value),
+        grant: keys.grant.as_ref().map_or(Ok(None), grant)?,
         // Jitter is the data sender's; a receiver that delayed its ACKs at random would be another experiment.
         jitter: None,
         time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),
@@ -70,6 +75,36 @@ fn segment(keys: &TcpKeys, default: u16) -> Result<u16> {
             format!("from 1 B to {MAX_SEGMENT} B"),
         )),
     }
+}
+
+/// The rate that the network grants.
+fn grant(given: &At<GrantForm>) -> Result<Option<GrantConfig>> {
+    let keys = match &given.value {
+        GrantForm::Plain(rate) => return Ok(rate.0.map(GrantConfig::constant)),
+        GrantForm::Table(keys) => keys,
+    };
+    let mut grant = GrantConfig::constant(keys.rate.value);
+    if let Some(changes) = &keys.changes {
+        for (at, rate) in &changes.value.0 {
+            if grant.changes.last().is_some_and(|(last, _)| *last >= at.value) {
+                return Err(Fault::new(
+                    at.span,
+                    "`changes` goes back in time",
+                    "each is later than the one before",
+                ));
+            }
+            grant.changes.push((at.value, rate.value));
+        }
+    }
+    if let Some(At { value, span }) = keys.fallback {
+        if value.get() > MOST_FALLBACK {
+            let label = format!("from 0 to {MOST_FALLBACK}");
+            return Err(Fault::new(span, "a path that loses so much is no path", label));
+        }
+        grant.fallback = value.get();
+    }
+    grant.fallback_to = keys.fallback_to.map_or(grant.fallback_to, |v| v.value);
+    Ok(Some(grant))
 }
 
 fn options(keys: &TcpKeys, default: Options) -> Options {

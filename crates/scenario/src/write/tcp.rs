@@ -1,11 +1,11 @@
 //! The options of `[host]`.
 
-use super::{quoted, size, time};
+use super::{at, quoted, rate, size, time};
 use crate::form::Word as _;
 use crate::types::FlowSpec;
 use bentpipe_base::{Duration, Size};
 use bentpipe_tcp::cc::law::Value;
-use bentpipe_tcp::{Config, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams, Scheme};
+use bentpipe_tcp::{Config, GrantConfig, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams, Scheme};
 use core::fmt::Write as _;
 
 /// The options of a flow, and those that its receiver has different, as a table.
@@ -56,6 +56,7 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
         ("pacing", switch(sender.pacing)),
         ("ecn", switch(sender.ecn)),
         ("probe_option", switch(sender.probe_option)),
+        ("grant", grant(sender)),
         ("timestamps", switch(sender.options.timestamps)),
         // The sender's is already what its scheme makes of it.
         ("sack", switch(receiver.options.sack)),
@@ -80,6 +81,19 @@ fn scheme(scheme: &Scheme) -> String {
 fn recovery(recovery: RecoveryParams) -> String {
     let (detection, reduction) = (recovery.detection.word(), recovery.reduction.word());
     format!("{{ detection = \"{detection}\", reduction = \"{reduction}\", frto = {} }}", recovery.frto)
+}
+
+fn grant(config: &Config) -> String {
+    let Some(GrantConfig { rate, changes, fallback, fallback_to }) = &config.grant else {
+        return quoted("none");
+    };
+    let mut out = format!("{{ rate = {}", self::rate(*rate));
+    if !changes.is_empty() {
+        let pairs: Vec<_> =
+            changes.iter().map(|(since, rate)| format!("[{}, {}]", at(*since), self::rate(*rate))).collect();
+        let _ = write!(out, ", changes = [{}]", pairs.join(", "));
+    }
+    out + &format!(", fallback = {fallback:?}, fallback_to = {} }}", quoted(fallback_to.word()))
 }
 
 fn window(buffer: ReceiveBuffer) -> String {

@@ -9,7 +9,7 @@
 //!   ProbeRTT: four segments for 200 ms and a round, when RTprop was not seen again for 10 s
 //! Recovery ((D) 4.2.3.4): the first round keeps to what is delivered, and afterwards the window is put back.
 //! Deviations: the first phase of ProbeBW is drawn from a hash of the time of entering, not from a random stream; samples of ProbeRTT are not marked as limited by
-//! the application, they are only below the maximum. There is no policer detection (Linux has one).
+//! the application, they are only below the maximum. RTprop is renewed by a smaller sample only (`take_rtt`). There is no policer detection (Linux has one).
 //! Defaults: the paper's, as parameters where people vary them.
 
 use super::law::{Law, Params as _};
@@ -196,11 +196,12 @@ impl Bbr {
         self.filled = self.full_rounds >= FULL_ROUNDS;
     }
 
-    /// (D) 4.1.2.
+    /// (D) 4.1.2, but a sample must be smaller to renew RTprop, not equal (Linux since 5.11, for the same reason; draft-ietf-ccwg-bbr): where time is coarse, or exact as
+    /// here, the same smallest round trip comes again and again, and ProbeRTT never.
     fn take_rtt(&mut self, now: Instant, ack: &Ack) {
         self.rtprop_expired = self.rtprop.is_some() && now.since(self.rtprop_at) > self.params.rtprop_window;
         if let Some(rtt) = ack.rtt
-            && (self.rtprop_expired || self.rtprop.is_none_or(|least| rtt <= least))
+            && (self.rtprop_expired || self.rtprop.is_none_or(|least| rtt < least))
         {
             self.rtprop = Some(rtt);
             self.rtprop_at = now;

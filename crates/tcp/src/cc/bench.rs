@@ -30,7 +30,7 @@ impl Bench {
     /// A controller with `growth` that begins with `iw` segments and a threshold of `ssthresh` bytes.
     pub(super) fn new(growth: Growth, rtt: Duration, iw: u32, ssthresh: Option<u64>) -> Self {
         let config = Config { initial_window: iw, initial_ssthresh: ssthresh.map(Size), ..Config::default() };
-        let cc = growth.build(&Start { mss: Size(MSS), config: &config });
+        let cc = growth.build(&Start { mss: Size(MSS), headers: Size(40), config: &config, granted: None });
         Self {
             cc,
             world: World::new(1),

@@ -4,8 +4,9 @@
 //! errors, the manual and the JSON schema read the parameters from here, so a new law is known everywhere once it stands in `scheme.rs`.
 //! [`params!`](crate::params) makes the list of parameters and the struct that holds them from one text.
 
-use super::{CongestionControl, linux, standard};
+use super::{CongestionControl, Grant, linux, standard};
 use crate::config::Config;
+use crate::scheme::Scheme;
 use bentpipe_base::{Duration, Size};
 use core::fmt;
 
@@ -100,14 +101,24 @@ pub struct Misfit {
 pub struct Start<'a> {
     /// Sender maximum segment size.
     pub mss: Size,
+    /// Bytes of headers before a segment's payload, from the IP header on.
+    pub headers: Size,
     /// The host.
     pub config: &'a Config,
+    /// The rate that was granted with the handshake.
+    pub granted: Option<Grant>,
 }
 
 impl Start<'_> {
     /// The host's initial window and threshold.
     pub fn window(&self) -> standard::Window {
         standard::Window::new(self.mss, self.config.initial_window, self.config.initial_ssthresh)
+    }
+
+    /// The controller of the scheme called `name`, with its defaults: for a scheme that can become another.
+    pub fn standard(&self, name: &str) -> Box<dyn CongestionControl> {
+        let scheme = Scheme::named(name).unwrap_or_default();
+        scheme.growth.build(self)
     }
 
     /// The same as Linux counts it.

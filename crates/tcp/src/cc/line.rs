@@ -5,7 +5,7 @@
 
 use super::bench::MSS;
 use super::law::{Growth, Start};
-use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
+use super::{Ack, CongestionControl, Episode, Fallback, Grant, Loss, LossCause, Path, Plan, SentSegment};
 use crate::config::Config;
 use crate::delivery::{DeliveryRate, Snapshot};
 use crate::limits::Limit;
@@ -51,8 +51,13 @@ pub(super) struct Line {
 impl Line {
     /// A controller with `growth` over a bottleneck of `mbps`.
     pub(super) fn new(growth: Growth, mbps: u64, rtt: Duration) -> Self {
+        Self::granted(growth, mbps, rtt, None)
+    }
+
+    /// The same, with a rate that the handshake brought.
+    pub(super) fn granted(growth: Growth, mbps: u64, rtt: Duration, granted: Option<Grant>) -> Self {
         let config = Config::default();
-        let cc = growth.build(&Start { mss: Size(MSS), config: &config });
+        let cc = growth.build(&Start { mss: Size(MSS), headers: Size(40), config: &config, granted });
         Self {
             cc,
             world: World::new(1),
@@ -102,6 +107,11 @@ impl Line {
     /// The pace as a multiple of the bottleneck's rate.
     pub(super) fn gain(&self) -> f64 {
         self.plan().pace.map_or(0.0, |p| p.bps() as f64 / self.rate.bps() as f64)
+    }
+
+    /// What the controller became.
+    pub(super) fn fallback(&self) -> Option<Fallback> {
+        self.cc.fallback()
     }
 
     /// Bytes delivered so far.

@@ -11,6 +11,7 @@ mod bench;
 pub mod bic;
 pub mod careful_resume;
 pub mod cubic;
+pub mod explicit_rate;
 pub mod fast;
 pub mod htcp;
 pub mod hybla;
@@ -19,6 +20,7 @@ pub mod law;
 #[cfg(test)]
 mod line;
 pub mod linux;
+pub mod parallel;
 pub mod peach;
 pub mod peach_plus;
 pub mod probing;
@@ -243,6 +245,19 @@ pub struct Loss {
     pub window_then: Size,
 }
 
+/// A scheme has become another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fallback {
+    /// The name of what it is now.
+    pub to: &'static str,
+    /// Why.
+    pub why: &'static str,
+    /// Since when.
+    pub at: Instant,
+    /// Data segments that were sent before.
+    pub segments: u64,
+}
+
 /// A segment was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentSegment {
@@ -268,15 +283,24 @@ pub trait CongestionControl: Debug + Send {
     fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, _window: Size) {}
     /// What to do next. Pure; asked before every send.
     fn plan(&self, path: &Path) -> Plan;
+    /// What the scheme became when it could not go on as itself; `None` while it is itself.
+    fn fallback(&self) -> Option<Fallback> {
+        None
+    }
     /// Slow-start threshold, for traces; `None` when unlimited or unknown.
     fn ssthresh(&self) -> Option<Size> {
         None
     }
 }
 
-/// Builds the controller that `config` names.
-pub fn build(config: &Config, mss: Size) -> Box<dyn CongestionControl> {
-    let start = law::Start { mss, config };
+/// Builds the controller that `config` names, for segments of `mss` bytes with `headers` bytes before them; `granted` came with the handshake.
+pub fn build(
+    config: &Config,
+    mss: Size,
+    headers: Size,
+    granted: Option<Grant>,
+) -> Box<dyn CongestionControl> {
+    let start = law::Start { mss, headers, config, granted };
     match config.stack {
         Stack::Rfc => config.scheme.growth.build(&start),
         Stack::Linux => config.scheme.growth.build_linux(&start),

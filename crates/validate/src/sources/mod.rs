@@ -3,6 +3,7 @@
 pub mod asymmetry;
 pub mod formulas;
 pub mod kaband;
+pub mod rate;
 pub mod simulators;
 pub mod study;
 pub mod winds;
@@ -10,11 +11,12 @@ pub mod winds;
 use crate::group::Section;
 
 /// Every section, in the order of the page.
-pub static SECTIONS: [&Section; 6] = [
+pub static SECTIONS: [&Section; 7] = [
     &simulators::SECTION,
     &kaband::SECTION,
     &study::SECTION,
     &winds::SECTION,
     &asymmetry::SECTION,
+    &rate::SECTION,
     &formulas::SECTION,
 ];

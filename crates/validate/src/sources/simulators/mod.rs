@@ -1,5 +1,6 @@
 //! Checks against numbers measured with ns-2: one or two for each of its rows.
 
+mod schemes;
 mod shared;
 mod single;
 
@@ -34,6 +35,8 @@ pub static SECTION: Section = Section {
         &shared::JITTER,
         &shared::SHARING,
         &shared::CUBIC,
+        &schemes::WESTWOOD,
+        &schemes::BBR,
         &shared::FAIRNESS,
         &shared::SUMS,
     ],
@@ -47,8 +50,10 @@ pub(crate) use single::{FADED, TRANSFERS};
 fn all(rows: &[Row]) -> Vec<Check> {
     let mut all: Vec<Check> =
         rows.iter().filter(|r| r.sim == "ns2").flat_map(|row| checks(row, rows)).collect();
-    // two kinds of CUBIC come from each row: one after the other (stable, so all else stays)
-    all.sort_by_key(|c| if *c.group == shared::CUBIC { c.labels[0].clone() } else { String::new() });
+    // two kinds of CUBIC and of Westwood come from each row: one after the other (stable, so all else stays)
+    let two_kinds = [&shared::CUBIC, &schemes::WESTWOOD];
+    all.sort_by_key(|c| if two_kinds.contains(&c.group) { c.labels[0].clone() } else { String::new() });
+    all.extend(schemes::bbr());
     all.extend(shared::fairness_without_jitter());
     all
 }
@@ -61,6 +66,7 @@ fn checks(row: &Row, rows: &[Row]) -> Vec<Check> {
         ("C", name) => vec![single::transfer(row, name, rows)],
         ("D", _) => single::burst(row, rows),
         ("A", _) if row.variant == "linux-cubic" => shared::cubic(row),
+        ("A", _) if row.variant == "linux-westwood" => schemes::westwood(row),
         ("A", _) => vec![shared::sharing(row)],
         ("B", _) => shared::fairness(row),
         ("E", _) => vec![single::faded(row, rows)],

@@ -74,7 +74,7 @@ pub(super) static SUMS: Group = Group {
     fast: false,
 };
 
-fn sharing_job(row: &Row, tcp: &str) -> Job {
+pub(super) fn sharing_job(row: &Row, tcp: &str) -> Job {
     let jitter = if row.case == "A-jitter" { "0.9 ms" } else { "0 ms" };
     let sets = [
         ("tcp", tcp),

@@ -1,0 +1,285 @@
+//! Explicit rate: the sender's half.
+//!
+//! Source: L. G. Roberts' explicit-rate TCP with in-band QoS signalling, TIA-1039 (2006). The network grants a rate AR, and the sender believes it:
+//!   pace = AR from the first segment on: no slow start, no cut on loss; cwnd = 3 AR RTT + 32 segments never is the limit
+//!   a lower AR is obeyed at once; a higher one comes only as the answer to a wish, with which every 128th segment may ask for more
+//!   share lost > threshold: the network has not what it grants (a router that does not signal overflows); the sender becomes a standard TCP
+//! The source leaves open how the loss is measured, when to ask, what a timeout means and how to come back. Here: five standard deviations over
+//! max(4096 packets, 4 RTT) (`meter.rs`); a wish while the application does not limit and 90 % of AR are used; a timeout keeps the rate, a second in a row falls back;
+//! a new request once less than half of the threshold was lost over max(128 packets, 10 RTT); after 2 s of silence a request before more than the initial window.
+//! AR counts IP packets with their headers, so payload leaves at AR mss / (mss + headers).
+//! Deviation: the signalling itself is not here: `grants.rs` brings the grants. Without one it is a standard TCP from the start.
+//! Defaults: threshold 10 % (20 % for radio), CUBIC as standard TCP (both beside the grant); a wish is for twice AR.
+
+mod meter;
+#[cfg(test)]
+mod tests;
+
+use super::law::{Law, Params as _, Start};
+use super::{Ack, CongestionControl, Fallback, Grant, GrantReason, Loss, LossCause, Path, Plan, SentSegment};
+use crate::grants::{GrantConfig, Standard};
+use crate::params;
+use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
+use meter::LossMeter;
+
+/// cwnd in products of AR and round trip, and segments more: a hole holds the window for a round trip and more per retransmission.
+const WINDOW: (f64, u64) = (3.0, 32);
+/// The round trip where none is known yet: RFC 6298's first timeout.
+const UNKNOWN_RTT: Duration = Duration::from_secs(1);
+/// Segments between wishes.
+const WISH_EVERY: u64 = 128;
+/// Share of AR that must be used for a wish.
+const USED: f64 = 0.9;
+/// Silence after which the grant must be asked for again.
+const SILENCE: Duration = Duration::from_secs(2);
+/// Round trips below half of the threshold before a new request.
+const QUIET_ROUNDS: u64 = 10;
+/// Segments that may leave back to back.
+const BURST: u64 = 2;
+
+params! {
+    /// Parameters of explicit rate.
+    pub struct ExplicitRateParams {
+        /// How many times the granted rate a wish asks for.
+        wish: f64 = 2.0, from 1.0, to 1000.0;
+    }
+}
+
+/// For the table of schemes.
+pub const LAW: Law = Law {
+    params: ExplicitRateParams::LIST,
+    ..Law::new("explicit-rate", |start, values| {
+        Box::new(ExplicitRate::new(start, ExplicitRateParams::of(values)))
+    })
+};
+
+/// Who decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The grant.
+    Granted,
+    /// The grant, but the sender was silent: no more than the initial window before the answer.
+    Unconfirmed,
+    /// The standard TCP.
+    Standard,
+}
+
+/// The controller.
+#[derive(Debug)]
+pub struct ExplicitRate {
+    params: ExplicitRateParams,
+    mss: u64,
+    headers: u64,
+    initial: u64,
+    threshold: f64,
+    state: State,
+    /// AR, of whole packets; `None` when nothing was ever granted.
+    granted: Option<Rate>,
+    /// A wish that the next segment carries.
+    asking: Option<Rate>,
+    /// Asked for a new grant, as a standard TCP.
+    applied: bool,
+    /// Segments sent since the last wish could be made, and when they began.
+    sent: u64,
+    sent_since: Instant,
+    last_sent: Instant,
+    app_limited: bool,
+    meter: LossMeter,
+    standard: Box<dyn CongestionControl>,
+    /// Its name.
+    to: &'static str,
+    /// Segments of the whole connection.
+    segments: u64,
+    fallback: Option<Fallback>,
+}
+
+impl ExplicitRate {
+    /// Starts with what the handshake brought.
+    pub fn new(start: &Start<'_>, params: ExplicitRateParams) -> Self {
+        let default = (GrantConfig::FALLBACK, Standard::default());
+        let (threshold, to) = start.config.grant.as_ref().map_or(default, |g| (g.fallback, g.fallback_to));
+        let mut this = Self {
+            params,
+            mss: start.mss.0,
+            headers: start.headers.0,
+            initial: u64::from(start.config.initial_window) * start.mss.0,
+            threshold,
+            state: State::Granted,
+            granted: start.granted.map(|g| g.rate),
+            asking: None,
+            applied: false,
+            sent: 0,
+            sent_since: Instant::ZERO,
+            last_sent: Instant::ZERO,
+            app_limited: false,
+            meter: LossMeter::new(start.mss.0),
+            standard: start.standard(to.scheme()),
+            to: to.scheme(),
+            segments: 0,
+            fallback: None,
+        };
+        if this.granted.is_none() {
+            this.state = State::Standard;
+            let why = "no rate was granted";
+            this.fallback = Some(Fallback { to: this.to, why, at: Instant::ZERO, segments: 0 });
+        }
+        this
+    }
+
+    /// The rate of payload.
+    fn pace(&self, granted: Rate) -> Option<Rate> {
+        let whole = u128::from(self.mss + self.headers);
+        let bps = u128::from(granted.bps()) * u128::from(self.mss) / whole.max(1);
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+
+    fn window(&self, granted: Rate, path: &Path) -> Size {
+        let rtt = if path.srtt.is_zero() { UNKNOWN_RTT } else { path.srtt };
+        Size((WINDOW.0 * granted.bytes_in(rtt).0 as f64) as u64 + WINDOW.1 * self.mss)
+    }
+
+    fn take_grant(&mut self, grant: Grant) {
+        let lower = self.granted.is_none_or(|rate| grant.rate < rate);
+        if lower || grant.why == GrantReason::Response {
+            self.granted = Some(grant.rate);
+        }
+        if grant.why == GrantReason::Reduced {
+            return;
+        }
+        if self.state == State::Unconfirmed {
+            self.state = State::Granted;
+        }
+        if self.state == State::Standard && self.applied {
+            self.state = State::Granted;
+            self.fallback = None;
+            self.meter.forget();
+        }
+        self.applied = false;
+    }
+
+    fn fall_back(&mut self, cx: &mut Cx<'_>, path: &Path, why: &'static str) {
+        self.state = State::Standard;
+        self.asking = None;
+        self.applied = false;
+        self.meter.forget();
+        self.fallback = Some(Fallback { to: self.to, why, at: cx.now, segments: self.segments });
+        // nothing that the grant allowed is taken over: it begins as on a new connection
+        self.standard.on_restart(cx, path, Size(self.initial));
+    }
+
+    /// After every step of the meter.
+    fn judge(&mut self, cx: &mut Cx<'_>, path: &Path) {
+        if self.state != State::Standard {
+            if self.meter.exceeds(self.threshold) {
+                self.fall_back(cx, path, "more was lost than a grant explains");
+            }
+            return;
+        }
+        let quiet = self.meter.over(meter::STEP, path.srtt * QUIET_ROUNDS);
+        if self.granted.is_some() && quiet.is_some_and(|share| share.lost < self.threshold / 2.0) {
+            self.asking = self.granted;
+            self.applied = true;
+            self.meter.forget();
+        }
+    }
+
+    /// A wish, after so many segments, if what is granted is used.
+    fn wish(&mut self, now: Instant) {
+        let Some(granted) = self.granted else { return };
+        let used = self.sent * (self.mss + self.headers);
+        let due = granted.bytes_in(now.since(self.sent_since)).0;
+        let busy = !self.app_limited && used as f64 >= USED * due as f64;
+        if busy && self.state == State::Granted {
+            let wished = granted.bps() as f64 * self.params.wish;
+            self.asking = Rate::from_bps(wished as u64);
+        }
+        self.sent = 0;
+        self.sent_since = now;
+    }
+}
+
+impl CongestionControl for ExplicitRate {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, path: &Path, ack: &Ack) {
+        if let Some(grant) = ack.granted {
+            self.take_grant(grant);
+        }
+        self.app_limited = ack.rate.map_or(self.app_limited, |r| r.app_limited);
+        if self.meter.take(cx.now, path) {
+            self.judge(cx, path);
+        }
+        if self.state == State::Standard {
+            self.standard.on_ack(cx, path, ack);
+        }
+    }
+
+    fn on_loss(&mut self, cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
+        let timeout = matches!(loss.cause, LossCause::Timeout | LossCause::RepeatedTimeout);
+        if timeout {
+            self.meter.timeout(path);
+        }
+        if self.state != State::Standard && loss.cause == LossCause::RepeatedTimeout {
+            self.fall_back(cx, path, "two timeouts in a row");
+        }
+        if self.state == State::Standard {
+            self.standard.on_loss(cx, path, loss);
+        }
+    }
+
+    fn on_sent(&mut self, cx: &mut Cx<'_>, path: &Path, sent: &SentSegment) {
+        if sent.bytes == Size::ZERO || sent.probe {
+            return;
+        }
+        self.asking = None; // this segment carried it
+        let silent = self.segments > 0 && path.flight == Size::ZERO && cx.now.since(self.last_sent) > SILENCE;
+        if silent && self.state == State::Granted {
+            self.state = State::Unconfirmed;
+        }
+        if self.state == State::Unconfirmed {
+            self.asking = self.granted; // with each segment until the answer comes
+        }
+        if self.sent == 0 {
+            self.sent_since = cx.now;
+        }
+        self.segments += 1;
+        self.sent += 1;
+        self.last_sent = cx.now;
+        if self.sent >= WISH_EVERY {
+            self.wish(cx.now);
+        }
+        self.standard.on_sent(cx, path, sent);
+    }
+
+    fn on_undo(&mut self, cx: &mut Cx<'_>, path: &Path) {
+        if self.state == State::Standard {
+            self.standard.on_undo(cx, path);
+        }
+    }
+
+    fn on_restart(&mut self, cx: &mut Cx<'_>, path: &Path, window: Size) {
+        if self.state == State::Standard {
+            self.standard.on_restart(cx, path, window);
+        }
+    }
+
+    fn plan(&self, path: &Path) -> Plan {
+        let plan = match self.granted.filter(|_| self.state != State::Standard) {
+            None => self.standard.plan(path),
+            Some(granted) => {
+                let window = match self.state {
+                    State::Unconfirmed => Size(self.initial),
+                    _ => self.window(granted, path),
+                };
+                Plan { pace: self.pace(granted), burst: Size(BURST * self.mss), ..Plan::window(window) }
+            }
+        };
+        Plan { ask: self.asking, ..plan }
+    }
+
+    fn ssthresh(&self) -> Option<Size> {
+        self.standard.ssthresh().filter(|_| self.state == State::Standard)
+    }
+
+    fn fallback(&self) -> Option<Fallback> {
+        self.fallback
+    }
+}

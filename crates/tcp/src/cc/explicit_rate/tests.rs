@@ -1,0 +1,263 @@
+//! The sender's half alone.
+
+use super::super::bench::MSS;
+use super::super::law::Growth;
+use super::super::line::Line;
+use super::super::{Episode, Probes};
+use super::*;
+use crate::config::Config;
+use crate::limits::Limit;
+use bentpipe_base::{NodeId, World};
+
+fn mbps(n: f64) -> Rate {
+    Rate::from_bps((n * 1e6) as u64).unwrap()
+}
+
+fn response(n: f64) -> Grant {
+    Grant { rate: mbps(n), why: GrantReason::Response }
+}
+
+fn millis(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A bottleneck that carries what is granted: headers are not of the line's bytes, so the grant has them on top.
+fn line(lose_one_in: u64) -> Line {
+    let mut line = Line::granted(Growth::of(&LAW), 8, millis(100), Some(response(8.0 * 1.04)));
+    line.lose_one_in = lose_one_in;
+    line
+}
+
+/// The controller by hand, with what it is told.
+struct Hand {
+    cc: ExplicitRate,
+    world: World,
+    now: Instant,
+    path: Path,
+}
+
+impl Hand {
+    fn new(granted: Option<Grant>) -> Self {
+        let config = Config::default();
+        let start = Start { mss: Size(MSS), headers: Size(40), config: &config, granted };
+        let cc = ExplicitRate::new(&start, ExplicitRateParams::default());
+        let path = Path {
+            mss: Size(MSS),
+            in_flight: Size(MSS),
+            flight: Size(MSS),
+            peer_window: Size(1 << 30),
+            srtt: millis(100),
+            rtt_min: millis(100),
+            round: 0,
+            una: 1,
+            next: 1,
+            delivered: 1,
+            lost: 0,
+        };
+        Self { cc, world: World::new(1), now: Instant::ZERO, path }
+    }
+
+    /// Sends `n` segments, one per `gap`; returns the wishes that they carried.
+    fn send(&mut self, n: u64, gap: Duration) -> Vec<Rate> {
+        let mut wishes = Vec::new();
+        for _ in 0..n {
+            self.now += gap;
+            wishes.extend(self.cc.plan(&self.path).ask);
+            let sent = SentSegment { bytes: Size(MSS), resent: false, probe: false };
+            self.cc.on_sent(&mut self.world.cx(self.now, NodeId(0)), &self.path, &sent);
+        }
+        wishes
+    }
+
+    /// `delivered` and `lost` segments are known, and perhaps a grant.
+    fn ack(&mut self, delivered: u64, lost: u64, granted: Option<Grant>) {
+        self.path.delivered += delivered * MSS;
+        self.path.lost += lost * MSS;
+        let ack = Ack {
+            delivered: Size(delivered * MSS),
+            acked: Size(delivered * MSS),
+            newly_sacked: Size::ZERO,
+            own_dsacks: 0,
+            rtt: None,
+            rate: None,
+            round_ended: false,
+            episode: Episode::Open,
+            limited_by: Limit::CongestionWindow,
+            marked: false,
+            probes: 0,
+            granted,
+        };
+        self.cc.on_ack(&mut self.world.cx(self.now, NodeId(0)), &self.path, &ack);
+    }
+
+    fn time_out(&mut self, cause: LossCause) {
+        let loss = Loss { cause, bytes: Size(MSS), last_sent: self.now, resends: 0, window_then: Size::ZERO };
+        self.cc.on_loss(&mut self.world.cx(self.now, NodeId(0)), &self.path, &loss);
+    }
+
+    fn plan(&self) -> Plan {
+        self.cc.plan(&self.path)
+    }
+}
+
+/// 10.4 Mbit/s of packets of 1040 B are 10 Mbit/s of payload of 1000 B; three times what that makes in 100 ms, and 32 segments, may be in flight.
+#[test]
+fn the_grant_is_the_pace_from_the_first_segment_on() {
+    let hand = Hand::new(Some(response(10.4)));
+    let plan = hand.plan();
+    assert_eq!(plan.pace, Some(mbps(10.0)));
+    assert_eq!(plan.window, Size(3 * 130_000 + 32_000));
+    assert_eq!((plan.ask, plan.probes), (None, None::<Probes>));
+}
+
+/// Nine in a hundred lost (one in eleven): the rate stays, and what arrives is all that a path with such losses can carry.
+#[test]
+fn losses_below_the_threshold_change_nothing() {
+    let mut l = line(11);
+    l.run(Duration::from_secs(60), |_| ());
+    let pace = l.plan().pace.map(Rate::bps);
+    assert_eq!((l.fallback(), pace), (None, Some(8_000_000)));
+    let share = l.delivered() as f64 / (60.0 * 1e6 * 10.0 / 11.0);
+    assert!((0.99..=1.0).contains(&share), "{share}");
+}
+
+/// One in five: standard TCP, soon after the 4096 packets that prove it.
+#[test]
+fn losses_above_the_threshold_end_it() {
+    let mut l = line(5);
+    l.run(Duration::from_secs(60), |_| ());
+    let fallback = l.fallback().expect("a fallback");
+    assert_eq!(fallback.to, "cubic");
+    assert!((4096..=5000).contains(&fallback.segments), "{fallback:?}");
+    assert!(l.plan().pace.is_none() && l.in_flight() < 40, "{}", l.in_flight());
+}
+
+/// 12.5 % over 4096 packets are more than five standard deviations (2.3 %) above 10 %; 12 % are not, but over four times as many they are.
+#[test]
+fn five_standard_deviations_decide() {
+    for (percent, steps, falls) in
+        [(12.5, 33, true), (12.0, 33, false), (12.5, 31, false), (9.0, 4000, false)]
+    {
+        let mut hand = Hand::new(Some(response(10.4)));
+        hand.path.srtt = Duration::from_secs(3600); // four round trips are the whole of it
+        let mut lost = 0.0;
+        for i in 0..steps * 128 {
+            lost += percent / 100.0;
+            let now_lost = u64::from(lost >= 1.0);
+            lost -= now_lost as f64;
+            hand.now += millis(1);
+            hand.ack(1 - now_lost, now_lost, None);
+            let _ = i;
+        }
+        assert_eq!(hand.cc.fallback().is_some(), falls, "{percent} % in {steps} steps");
+    }
+}
+
+/// The window is 4096 packets where that is longer than four round trips: what was lost before is forgotten.
+#[test]
+fn old_losses_are_forgotten() {
+    let mut hand = Hand::new(Some(response(10.4)));
+    for i in 0..40_000_u64 {
+        hand.now += millis(1);
+        // 40 % of 1024 packets in every 8192: 10 % of the last 4096 and then nothing
+        let lost = u64::from(i % 8192 < 1024 && i % 5 < 2);
+        hand.ack(1 - lost, lost, None);
+    }
+    assert_eq!(hand.cc.fallback(), None);
+    let share = hand.cc.meter.over(4096, Duration::ZERO).unwrap();
+    assert!((4096.0..4096.0 + 256.0).contains(&share.packets), "{share:?}");
+}
+
+#[test]
+fn less_is_obeyed_at_once_and_more_only_as_an_answer() {
+    let mut hand = Hand::new(Some(response(10.4)));
+    let reduced = |n| Grant { rate: mbps(n), why: GrantReason::Reduced };
+    hand.ack(1, 0, Some(reduced(5.2)));
+    assert_eq!(hand.plan().pace, Some(mbps(5.0)));
+    hand.ack(1, 0, Some(reduced(20.8)));
+    assert_eq!(hand.plan().pace, Some(mbps(5.0)), "nobody asked");
+    hand.ack(1, 0, Some(response(20.8)));
+    assert_eq!(hand.plan().pace, Some(mbps(20.0)));
+}
+
+/// 1000 B with headers each 0.8 ms are 10.4 Mbit/s.
+#[test]
+fn every_128th_segment_asks_for_more_while_the_grant_is_used() {
+    let mut hand = Hand::new(Some(response(10.4)));
+    let busy = Duration::from_micros(800);
+    assert_eq!(hand.send(128, busy), []);
+    assert_eq!(hand.send(1280, busy), [mbps(20.8); 10]);
+    // at 85 % of the grant it needs no more
+    let mut hand = Hand::new(Some(response(10.4)));
+    assert_eq!(hand.send(1280, Duration::from_micros(941)), []);
+}
+
+#[test]
+fn a_timeout_keeps_the_rate_and_a_second_in_a_row_does_not() {
+    let mut hand = Hand::new(Some(response(10.4)));
+    hand.time_out(LossCause::Timeout);
+    assert_eq!(hand.plan().pace, Some(mbps(10.0)));
+    hand.time_out(LossCause::RepeatedTimeout);
+    assert_eq!(hand.cc.fallback().map(|f| (f.to, f.why)), Some(("cubic", "two timeouts in a row")));
+    assert_eq!((hand.plan().pace, hand.plan().window), (None, Size(MSS)));
+}
+
+/// What a timeout gives up was not seen lost.
+#[test]
+fn what_a_timeout_gives_up_is_no_proof() {
+    let mut hand = Hand::new(Some(response(10.4)));
+    for _ in 0..8192 {
+        hand.now += millis(1);
+        hand.ack(1, 0, None);
+    }
+    hand.time_out(LossCause::Timeout);
+    hand.path.lost += 4000 * MSS;
+    for _ in 0..2000 {
+        hand.now += millis(1);
+        hand.ack(1, 0, None);
+    }
+    assert_eq!(hand.cc.fallback(), None);
+}
+
+/// Silent for longer than 2 s: the initial window until the network has answered.
+#[test]
+fn a_silent_sender_asks_before_it_bursts() {
+    let mut hand = Hand::new(Some(response(10.4)));
+    hand.send(10, millis(1));
+    hand.path.flight = Size::ZERO;
+    hand.send(1, millis(1900));
+    assert!(hand.plan().window > Size(10 * MSS));
+    hand.send(1, millis(2100));
+    let plan = hand.plan();
+    assert_eq!((plan.window, plan.ask), (Size(10 * MSS), Some(mbps(10.4))));
+    hand.ack(1, 0, Some(response(5.2)));
+    assert_eq!((hand.plan().window, hand.plan().pace), (Size(3 * 65_000 + 32_000), Some(mbps(5.0))));
+}
+
+/// After ten round trips, and 128 packets, with less than half of the threshold lost it asks again, and goes on as granted.
+#[test]
+fn it_comes_back_when_the_losses_are_gone() {
+    let mut hand = Hand::new(Some(response(10.4)));
+    hand.time_out(LossCause::RepeatedTimeout);
+    for _ in 0..128 {
+        hand.now += millis(5);
+        hand.ack(1, 0, None);
+        assert_eq!(hand.plan().ask, None, "640 ms: six round trips");
+    }
+    let mut wishes = Vec::new();
+    for _ in 0..256 {
+        hand.now += millis(5);
+        hand.ack(1, 0, None);
+        wishes.extend(hand.send(1, Duration::ZERO));
+    }
+    assert_eq!(wishes, [mbps(10.4)]);
+    hand.ack(1, 0, Some(response(10.4)));
+    assert_eq!((hand.cc.fallback(), hand.plan().pace), (None, Some(mbps(10.0))));
+}
+
+#[test]
+fn without_a_grant_it_is_standard_tcp_and_says_so() {
+    let hand = Hand::new(None);
+    assert_eq!(hand.plan(), Plan::window(Size(10 * MSS)));
+    assert_eq!(hand.cc.fallback().map(|f| f.why), Some("no rate was granted"));
+}

@@ -1,0 +1,141 @@
+//! One of several connections that carry one transfer, made to share.
+//!
+//! Source: Hacker, Noble, Athey, "Improving Throughput and Maintaining Fairness Using Parallel TCP", INFOCOM 2004: N connections in parallel take N shares from others,
+//! unless each grows by a longer, virtual round trip. AIMD with an increase of a segments per round trip and a cut by half carries, at a loss of p,
+//!   rate = MSS / RTT sqrt(3 a / (2 p))
+//! A virtual round trip of m RTT makes a = 1/m. N connections are together as aggressive as one when N sqrt(1/m) = 1: m = N^2.
+//! Slow start stays as it is, so a transfer in N parts still opens N times as fast; and a single loss still halves one part of N.
+//! Deviation: the paper mixes one standard connection with others of long virtual round trips; here the scenario says for each flow what it is.
+//! Default: one connection, which is RFC 5681. Without the correction N connections are just N flows with any other scheme (`connections = N`).
+
+use super::law::{Law, Params as _};
+use super::standard::Window;
+use super::{Ack, CongestionControl, Loss, Path, Plan};
+use crate::params;
+use bentpipe_base::{Cx, Size};
+
+/// RFC 5681's multiplicative decrease.
+const HALF: f64 = 0.5;
+
+params! {
+    /// Parameters of a part.
+    pub struct ParallelParams {
+        /// Connections that are together as aggressive as one; the virtual round trip is so many, squared, real ones.
+        parts: f64 = 1.0, from 1.0, to 1000.0;
+    }
+}
+
+/// For the table of schemes.
+pub const LAW: Law = Law {
+    params: ParallelParams::LIST,
+    ..Law::new("parallel", |start, values| {
+        Box::new(Parallel::new(start.window(), ParallelParams::of(values)))
+    })
+};
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Parallel {
+    /// Round trips in a virtual one.
+    stretch: f64,
+    window: Window,
+}
+
+impl Parallel {
+    /// Starts from the given window.
+    pub fn new(window: Window, params: ParallelParams) -> Self {
+        Self { stretch: params.parts * params.parts, window }
+    }
+}
+
+impl CongestionControl for Parallel {
+    fn on_ack(&mut self, _cx: &mut Cx<'_>, _path: &Path, ack: &Ack) {
+        if !ack.may_grow() {
+            return;
+        }
+        if self.window.in_slow_start() {
+            self.window.slow_start(ack.acked, self.window.mss());
+        } else {
+            let acked = ack.acked.0.min(self.window.mss()) as f64 / self.window.mss() as f64;
+            self.window.add(acked / self.window.segments() / self.stretch);
+        }
+    }
+
+    fn on_loss(&mut self, _cx: &mut Cx<'_>, path: &Path, loss: &Loss) {
+        self.window.reduce(path, loss.cause, HALF);
+    }
+
+    fn on_undo(&mut self, _cx: &mut Cx<'_>, _path: &Path) {
+        self.window.undo();
+    }
+
+    fn on_restart(&mut self, _cx: &mut Cx<'_>, _path: &Path, window: Size) {
+        self.window.restart(window);
+    }
+
+    fn plan(&self, _path: &Path) -> Plan {
+        Plan::window(Size(self.window.cwnd()))
+    }
+
+    fn ssthresh(&self) -> Option<Size> {
+        self.window.threshold()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bench::Bench;
+    use super::*;
+    use crate::cc::law::Growth;
+    use bentpipe_base::Duration;
+
+    fn bench(parts: f64, ssthresh: Option<u64>) -> Bench {
+        Bench::new(Growth::with(&LAW, ParallelParams { parts }), Duration::from_millis(100), 20, ssthresh)
+    }
+
+    /// Four parts: a sixteenth of a segment per round trip each, and a loss halves.
+    #[test]
+    fn the_virtual_round_trip_is_the_square_of_the_parts() {
+        for (parts, gained) in [(1.0, 16.0), (4.0, 1.0)] {
+            let mut b = bench(parts, Some(2));
+            for _ in 0..16 {
+                b.round();
+            }
+            assert!((b.segments() - 20.0 - gained).abs() < 0.05 * gained, "{parts}: {}", b.segments());
+            let before = b.segments();
+            b.lose();
+            assert!((b.segments() / before - 0.5).abs() < 0.03, "{}", b.segments());
+        }
+    }
+
+    #[test]
+    fn slow_start_stays_as_it_is() {
+        let mut b = bench(4.0, None);
+        assert!((b.round() - 40.0).abs() < 1e-9);
+    }
+
+    /// N parts with a saw tooth between W/2 and W send what one does at the same loss: 1 / sqrt(a) per part makes N^2 as many round trips per tooth.
+    #[test]
+    fn parts_lose_as_seldom_as_they_carry_little() {
+        // one loss in 128 segments: one connection swings between 9.2 and 18.5 segments, a quarter of it carries a quarter
+        let mean = |parts: f64| {
+            let mut b = bench(parts, Some(2));
+            let (mut sum, mut rounds, mut sent) = (0.0, 0, 0.0);
+            for i in 0..60_000 {
+                let now = b.segments();
+                b.round();
+                sent += now;
+                if i > 10_000 {
+                    (sum, rounds) = (sum + now, rounds + 1);
+                }
+                if sent >= 2048.0 {
+                    sent -= 2048.0;
+                    b.lose();
+                }
+            }
+            sum / f64::from(rounds)
+        };
+        let share = mean(4.0) / mean(1.0);
+        assert!((share - 0.25).abs() < 0.025, "{share}");
+    }
+}

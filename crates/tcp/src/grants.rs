@@ -1,0 +1,135 @@
+//! Rates that the network grants: the answers that in-band signalling brings.
+//!
+//! Source: L. G. Roberts' in-band QoS signalling, TIA-1039 (2006): the sender asks for a rate in its SYN, routers lower it to what they can give, and the receiver
+//! returns it. Routers may lower it later; more comes only as the answer to a wish of the sender.
+//! Here the scenario is the network ([`GrantConfig`]): what it offers may change with time. The sender hears an answer, or of a lower rate, with the first
+//! acknowledgment of something that it sent after the wish, or after the change: a round trip later, as signalling in packets would bring it. What a scheme
+//! is told and what it asks are `Grant` and `Plan::ask`; signalling on the wire has to speak only those two.
+//! Deviation: a wish is never lost, since the acknowledgment of any later segment answers it.
+
+use crate::cc::{Grant, GrantReason};
+use bentpipe_base::{Instant, Rate};
+
+/// What a network grants one sender, and what the sender does when the path does not keep it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrantConfig {
+    /// The rate from the start, of whole IP packets.
+    pub rate: Rate,
+    /// Later rates, in the order of time.
+    pub changes: Vec<(Instant, Rate)>,
+    /// Share of lost packets above which a sender does not believe the grant any more.
+    pub fallback: f64,
+    /// What it does then.
+    pub fallback_to: Standard,
+}
+
+/// What a sender without a valid grant is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standard {
+    /// CUBIC (RFC 9438).
+    #[default]
+    Cubic,
+    /// RFC 5681.
+    Reno,
+}
+
+impl Standard {
+    /// The name of its scheme.
+    pub const fn scheme(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Reno => "reno",
+        }
+    }
+}
+
+impl GrantConfig {
+    /// Share of lost packets that a sender takes for noise.
+    pub const FALLBACK: f64 = 0.1;
+
+    /// Always the same rate, with the usual threshold.
+    pub const fn constant(rate: Rate) -> Self {
+        Self { rate, changes: Vec::new(), fallback: Self::FALLBACK, fallback_to: Standard::Cubic }
+    }
+
+    /// What the network offers at `at`.
+    fn offer(&self, at: Instant) -> Rate {
+        let later = self.changes.partition_point(|(since, _)| *since <= at);
+        later.checked_sub(1).map_or(self.rate, |i| self.changes[i].1)
+    }
+}
+
+/// What one sender was told and what it asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Answers {
+    told: Option<Rate>,
+    /// When it asked, and for how much.
+    wish: Option<(Instant, Rate)>,
+}
+
+impl Answers {
+    /// The answer to the request in the SYN, which arrives at `now`.
+    pub(crate) fn first(&mut self, now: Instant, network: &GrantConfig) -> Grant {
+        let rate = network.offer(now);
+        self.told = Some(rate);
+        Grant { rate, why: GrantReason::Response }
+    }
+
+    /// A segment that leaves at `now` asks for `rate`.
+    pub(crate) fn wish(&mut self, now: Instant, rate: Rate) {
+        self.wish.get_or_insert((now, rate));
+    }
+
+    /// What the acknowledgment of something sent at `sent_at` brings.
+    pub(crate) fn on_ack(&mut self, sent_at: Instant, network: &GrantConfig) -> Option<Grant> {
+        let offer = network.offer(sent_at);
+        let told = self.told?;
+        if let Some((_, wish)) = self.wish.filter(|(asked_at, _)| *asked_at <= sent_at) {
+            self.wish = None;
+            let rate = offer.min(wish);
+            self.told = Some(rate);
+            return Some(Grant { rate, why: GrantReason::Response });
+        }
+        if offer >= told {
+            return None;
+        }
+        self.told = Some(offer);
+        Some(Grant { rate: offer, why: GrantReason::Reduced })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mbps(n: u64) -> Rate {
+        Rate::from_bps(n * 1_000_000).unwrap()
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant(ms * 1_000_000)
+    }
+
+    /// Down at once, up only when asked, and never above what was asked.
+    #[test]
+    fn less_is_said_and_more_is_asked_for() {
+        let network = GrantConfig {
+            changes: vec![(at(100), mbps(20)), (at(200), mbps(80))],
+            ..GrantConfig::constant(mbps(50))
+        };
+        let mut answers = Answers::default();
+        let first = answers.first(at(10), &network);
+        assert_eq!((first.rate, first.why), (mbps(50), GrantReason::Response));
+        assert_eq!(answers.on_ack(at(99), &network), None);
+        let reduced = answers.on_ack(at(100), &network).unwrap();
+        assert_eq!((reduced.rate, reduced.why), (mbps(20), GrantReason::Reduced));
+        assert_eq!(answers.on_ack(at(150), &network), None, "said once");
+        assert_eq!(answers.on_ack(at(250), &network), None, "nobody asked for more");
+        answers.wish(at(260), mbps(40));
+        assert_eq!(answers.on_ack(at(259), &network), None, "sent before the wish");
+        let more = answers.on_ack(at(260), &network).unwrap();
+        assert_eq!((more.rate, more.why), (mbps(40), GrantReason::Response));
+        answers.wish(at(270), mbps(400));
+        assert_eq!(answers.on_ack(at(271), &network).unwrap().rate, mbps(80));
+    }
+}

@@ -1,0 +1,65 @@
+//! The rate of new payload once a transfer is under way: from three round trips after the handshake to the sending of the last new byte.
+//!
+//! Without the start, which a scheme may spend looking for its rate, and without the tail, in which only losses are repaired. It is counted from the sending of one
+//! segment to the sending of the last, so it is exact for a sender that sends at equal intervals.
+
+use bentpipe_base::{Duration, Instant};
+
+/// Round trips after the handshake that do not count.
+const ROUNDS: u64 = 3;
+
+/// What was sent for the first time, and when.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Steady {
+    /// The first segment that counts: when, and where in the stream it begins.
+    from: Option<(Instant, u64)>,
+    /// The last segment so far.
+    last: (Instant, u64),
+}
+
+impl Steady {
+    /// New payload from `start` of the stream leaves at `now`; the handshake ended at `established`.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Instant, start: u64, established: Option<Instant>, rtt: Duration) {
+        self.last = (now, start);
+        if self.from.is_none()
+            && let Some(since) = established
+            && !rtt.is_zero()
+            && now >= since + rtt * ROUNDS
+        {
+            self.from = Some(self.last);
+        }
+    }
+
+    /// Bits per second; `None` when too little was sent to tell.
+    pub fn bps(&self) -> Option<f64> {
+        let (since, start) = self.from?;
+        let time = self.last.0.since(since);
+        (!time.is_zero()).then(|| (self.last.1 - start) as f64 * 8.0 / time.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_does_not_count() {
+        let (mut steady, rtt) = (Steady::default(), Duration::from_millis(100));
+        for i in 0..100 {
+            // a segment of 1000 B each 10 ms, after a flood
+            let (ms, start) = if i < 30 { (0, i * 5000) } else { (i * 10, 150_000 + (i - 30) * 1000) };
+            steady.sent(Instant(ms * 1_000_000), start, Some(Instant::ZERO), rtt);
+        }
+        assert!((steady.bps().unwrap() - 800_000.0).abs() < 1e-6, "{:?}", steady.bps());
+    }
+
+    #[test]
+    fn less_than_three_round_trips_tell_nothing() {
+        let (mut steady, rtt) = (Steady::default(), Duration::from_secs(1));
+        for i in 0..100 {
+            steady.sent(Instant(i * 10_000_000), i * 1000, Some(Instant::ZERO), rtt);
+        }
+        assert_eq!(steady.bps(), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! Explicit rate: what a granted rate brings, beside what the path can carry.
+
+use crate::check::{Check, Tolerance};
+use crate::group::{Group, Section};
+use crate::job::{File, Job};
+use crate::quantity::Quantity;
+use crate::reading::Reading;
+
+/// The sender's half of explicit-rate TCP.
+pub static SECTION: Section = Section {
+    title: "Explicit rate",
+    intro: "A path of 100 Mbit/s whose whole rate is granted to the sender of one transfer, in \
+        `scenarios/explicit-rate-bound.toml`. Each lost packet is sent again, so new payload leaves at most at rate × (1 − loss) × \
+        the payload's share of a packet (1448 of 1500 B).",
+    pictures: &[],
+    groups: &[&STEADY, &LONG, &ACK_LOSS, &TRANSFER, &RIVALS, &FALLBACK, &PATIENCE],
+    checks: || Ok(all()),
+};
+
+const COLUMNS: &[&str] = &["round trip", "loss", "fallback above"];
+
+static STEADY: Group = Group {
+    title: "Rate of new payload under a grant",
+    columns: COLUMNS,
+    expected: "ceiling",
+    intro: "From three round trips after the handshake to the sending of the last new byte. Tolerance 3 %.",
+    fast: true,
+};
+
+static LONG: Group = Group {
+    title: "Rate of new payload under a grant, long round trips",
+    columns: COLUMNS,
+    expected: "ceiling",
+    intro: "The same for transfers that are long enough for longer round trips.",
+    fast: false,
+};
+
+static ACK_LOSS: Group = Group {
+    title: "Rate of new payload when acknowledgments are lost",
+    columns: &["loss of data", "loss of acknowledgments"],
+    expected: "with all of them",
+    intro: "Rate with one acknowledgment in ten lost over the rate with all: it may cost 3 %.",
+    fast: true,
+};
+
+static TRANSFER: Group = Group {
+    title: "8 MiB under a grant",
+    columns: &["round trip", "loss"],
+    expected: "ideal",
+    intro: "From the SYN to the acknowledgment of the last byte, median of 50 runs; at most 0.83 s. Ideal is three round trips (the handshake, the last packet with its \
+        acknowledgment, and one more for what was lost in the last round trip of sending) and all packets, with those sent again, at the path's rate. It is a little \
+        less where the last loss lies before the last packet.",
+    fast: true,
+};
+
+static RIVALS: Group = Group {
+    title: "The same 8 MiB with other schemes",
+    columns: &["TCP", "loss"],
+    expected: "",
+    intro: "Median of 11 runs, for comparison.",
+    fast: false,
+};
+
+static FALLBACK: Group = Group {
+    title: "Segments before the fallback at a loss of 20 %",
+    columns: &["fallback above"],
+    expected: "",
+    intro: "The latest of five runs; at most 5000. 4096 packets must have been answered, and what is sent until their answers are there comes to that: a round trip, here 334 packets.",
+    fast: true,
+};
+
+static PATIENCE: Group = Group {
+    title: "Fallbacks at a loss of 9 % in a million packets",
+    columns: &["fallback above"],
+    expected: "",
+    intro: "A transfer of 1.4 GB, about 1.06 million packets; none.",
+    fast: false,
+};
+
+/// Rate of the path, and of the grant, in B/s.
+const RATE: f64 = 100e6 / 8.0;
+/// Payload of a packet, and the packet.
+const PAYLOAD: f64 = 1448.0 / 1500.0;
+/// The issue's bounds.
+const NEAR: Tolerance = Tolerance::Relative(0.03);
+const LATEST: Tolerance = Tolerance::AtMost(0.83);
+const SEGMENTS: Tolerance = Tolerance::AtMost(5000.0);
+
+fn job(sets: &[(&str, &str)]) -> Job {
+    Job::new(File::ExplicitRateBound, sets)
+}
+
+fn steady(group: &'static Group, (rtt, size): (&str, &str), loss: &str, fallback: &str) -> Check {
+    let job = job(&[("rtt", rtt), ("size", size), ("loss", loss), ("fallback", fallback)]);
+    let ceiling = RATE * (1.0 - loss.parse().unwrap_or(f64::NAN)) * PAYLOAD;
+    let labels = [rtt, loss, fallback];
+    Check::new(group, &labels, Quantity::Mean(Reading::Steady), vec![job], ceiling, NEAR)
+}
+
+fn all() -> Vec<Check> {
+    const LOSSES: [(&str, &str); 5] =
+        [("0", "0.1"), ("0.01", "0.1"), ("0.05", "0.1"), ("0.09", "0.1"), ("0.1", "0.2")];
+    let mut checks = Vec::new();
+    for (loss, fallback) in LOSSES {
+        for path in [("10 ms", "20 MB"), ("40 ms", "20 MB")] {
+            checks.push(steady(&STEADY, path, loss, fallback));
+        }
+        for path in [("200 ms", "80 MB"), ("550 ms", "120 MB"), ("1 s", "200 MB")] {
+            checks.push(steady(&LONG, path, loss, fallback));
+        }
+    }
+    for loss in ["0", "0.05"] {
+        let with = |ack_loss| job(&[("loss", loss), ("size", "20 MB"), ("ack_loss", ack_loss)]);
+        let (ratio, least) = (Quantity::Ratio(Reading::Steady), Tolerance::AtLeast(0.97));
+        checks.push(Check::new(&ACK_LOSS, &[loss, "0.1"], ratio, vec![with("0.1"), with("0")], 1.0, least));
+    }
+    let median = Quantity::Median(Reading::Completion);
+    let runs = job(&[("loss", "0.02")]).seeds(50);
+    checks.push(Check::new(&TRANSFER, &["40 ms", "0.02"], median, runs, ideal(), LATEST));
+    for tcp in ["cubic", "bbr", "bbr3", "hybla", "westwood"] {
+        let runs = job(&[("loss", "0.02"), ("tcp", tcp)]).seeds(11);
+        checks.push(Check::new(&RIVALS, &[tcp, "0.02"], median, runs, f64::NAN, Tolerance::Unjudged));
+    }
+    let segments = Quantity::Most(Reading::FallbackAfter);
+    let runs = job(&[("loss", "0.2"), ("size", "10 MB")]).seeds(5);
+    checks.push(Check::new(&FALLBACK, &["0.1"], segments, runs, f64::NAN, SEGMENTS));
+    let runs = vec![job(&[("loss", "0.09"), ("size", "1400 MB")])];
+    let fallbacks = Quantity::Mean(Reading::Fallbacks);
+    checks.push(Check::new(&PATIENCE, &["0.1"], fallbacks, runs, 0.0, Tolerance::AtMost(0.0)));
+    checks
+}
+
+/// Handshake, packets, one round of repairs, the last acknowledgment.
+fn ideal() -> f64 {
+    const RTT: f64 = 0.04;
+    let bytes = f64::from(8 << 20) / PAYLOAD / (1.0 - 0.02);
+    3.0 * RTT + bytes / RATE
+}
