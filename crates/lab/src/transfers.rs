@@ -72,7 +72,8 @@ impl Link<'_> {
     /// Short, and bad both ways.
     pub const BAD: Self = Link { rate: "200 Mbit/s", delay: "2 ms", buffer: "200 kB", loss: (0.01, 0.01) };
 
-    fn toml(&self, seed: u64) -> String {
+    /// The scenario file.
+    pub fn toml(&self, seed: u64) -> String {
         let Self { rate, delay, buffer, loss: (there, back) } = self;
         format!(
             "schema = 1\ntitle = \"transfers\"\nseed = {seed}\nduration = \"1 h\"\n[[hosts]]\nname = \"near\"\n[[hosts]]\nname = \"far\"\n\

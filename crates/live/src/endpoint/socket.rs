@@ -194,6 +194,8 @@ impl Socket {
     /// Takes what the application writes, as much as there is room for.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = (self.conn.write(bytes.len() as u64) as usize).min(bytes.len());
+        // one that always has more to send is never settled
+        self.release();
         self.outgoing.write(self.written, &bytes[..taken]);
         self.written += taken as u64;
         taken
@@ -334,10 +336,16 @@ impl Socket {
         }
     }
 
-    /// Gives up what was acknowledged, and remembers when something last moved.
-    pub(super) fn look(&mut self, now: Instant) {
+    /// Gives up what was acknowledged; says where that ends.
+    fn release(&mut self) -> u64 {
         let una = self.conn.scoreboard().una();
         self.outgoing.release(una.saturating_sub(1).min(self.written));
+        una
+    }
+
+    /// Gives up what was acknowledged, and remembers when something last moved.
+    pub(super) fn look(&mut self, now: Instant) {
+        let una = self.release();
         let (state, owner, before) = (self.conn.state(), self.owner, self.progress.2);
         // a byte now and then, as probes into a closed window may bring, is no progress
         let moved = una >= before + u64::from(self.conn.agreed().mss);
