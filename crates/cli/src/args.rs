@@ -96,6 +96,16 @@ pub(crate) enum Command {
     /// Run a gateway before a satellite hop on this machine, or look at one.
     #[command(after_help = crate::gateway::EXAMPLES)]
     Gateway(crate::gateway::Gateway),
+    /// Send a file with this program's own TCP, by any scheme, to any peer that listens.
+    ///
+    /// Behind a link of `bentpipe emulate` it needs no permission; elsewhere it needs root.
+    #[command(after_help = crate::transfer::SEND_EXAMPLES)]
+    Send(crate::transfer::Send),
+    /// Wait for one sender and write what it sends, with this program's own TCP.
+    ///
+    /// Behind a link of `bentpipe emulate` it needs no permission; elsewhere it needs root.
+    #[command(after_help = crate::transfer::RECEIVE_EXAMPLES)]
+    Receive(crate::transfer::Receive),
     /// Watch a link that is running: rates, queues, losses, connections.
     Top(crate::top::Top),
     /// Run again what `emulate --journal` has recorded, in simulated time, and compare what comes out.

@@ -15,6 +15,7 @@ mod replay;
 mod simulate;
 mod sweep;
 mod top;
+mod transfer;
 
 use args::{Args, Command, Page};
 use clap::Parser as _;
@@ -78,6 +79,8 @@ fn run(command: &Command) -> Result<(String, bool), Failure> {
         Command::Compare(options) => compare::run(options),
         Command::Link(link) => link::run(link),
         Command::Top(top) => top::run(top),
+        Command::Send(args) => transfer::send(args),
+        Command::Receive(args) => transfer::receive(args),
         Command::Generate { page } => Ok(match page {
             Page::Schema => bentpipe_scenario::schema(),
             Page::Reference => bentpipe_scenario::reference(),

@@ -36,6 +36,7 @@ pub mod shares;
 pub mod soak;
 pub mod speed;
 pub mod stats;
+pub mod transfers;
 pub mod winds;
 
 pub use census::Census;

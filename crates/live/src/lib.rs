@@ -14,6 +14,7 @@ pub mod samples;
 pub mod speed;
 pub mod tap;
 pub mod thread;
+pub mod transfer;
 
 pub use addresses::Addresses;
 pub use lateness::Timing;

@@ -7,8 +7,8 @@ use crate::report::{FallbackReport, FlowContext, FlowReport, LimitedBy, Quantile
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_scenario::{FlowSpec, Reader, Scenario};
-use bentpipe_tcp::ReceiveBuffer;
 use bentpipe_tcp::cc::Fallback;
+use bentpipe_tcp::{Connection, ReceiveBuffer};
 
 /// Reports on flow `i`, whose goodput was `goodput_bps`.
 pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, goodput_bps: f64) -> FlowReport {
@@ -45,18 +45,8 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
     }
     let mut shown = 0;
     let _ = flow::sender(net, &ends, |c| {
-        let s = c.stats();
         shown = c.path().peer_window.0;
-        r.established_s = s.established_at.map(Instant::as_secs_f64);
-        r.opened_s = s.opened_at.map(Instant::as_secs_f64);
-        r.steady_bps = s.steady.bps();
-        r.fallback = c.fallback().map(FallbackReport::of);
-        r.bytes_acked = s.bytes_acked.0;
-        r.segments_sent = s.segments_sent;
-        r.retransmits = s.retransmits;
-        r.timeouts = s.timeouts;
-        r.rtt_ms = Quantiles::of(&s.rtt);
-        r.limited_by = shares(&c.limited_by(now));
+        r.sender(c, now);
     });
     if !scenario.gateways.is_empty() {
         r.context.show(spec, shown);
@@ -68,6 +58,66 @@ impl FallbackReport {
     fn of(fallback: Fallback) -> Self {
         let Fallback { to, why, at, segments } = fallback;
         Self { to, why, at_s: at.as_secs_f64(), after_segments: segments }
+    }
+}
+
+impl FlowReport {
+    /// A connection that runs outside of scenarios, from its sender's end at `now`. It began at `start`; goodput is what was acknowledged until all of it was.
+    pub fn of_sender(name: String, connection: &Connection, start: Instant, now: Instant) -> Self {
+        let finished = connection.stats().finished_at;
+        let mut r = Self::of_bytes(
+            name,
+            connection.config().scheme.name,
+            connection.stats().bytes_acked.0,
+            start,
+            finished.unwrap_or(now),
+        );
+        r.finished_s = finished.map(Instant::as_secs_f64);
+        r.context.receive_window = rounded(connection.path().peer_window.0);
+        r.context.send_buffer = connection.config().send_buffer.map_or_else(String::new, |s| s.to_string());
+        r.sender(connection, now);
+        r
+    }
+
+    /// As much as a receiver knows of a connection: `bytes` from `start` to `end`. `tcp` is the sender's scheme, or only "TCP".
+    pub fn of_bytes(name: String, tcp: &'static str, bytes: u64, start: Instant, end: Instant) -> Self {
+        let seconds = end.since(start).as_secs_f64();
+        Self {
+            name,
+            tcp: Some(tcp),
+            start_s: start.as_secs_f64(),
+            established_s: None,
+            opened_s: None,
+            steady_bps: None,
+            fallback: None,
+            finished_s: None,
+            goodput_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            bytes_acked: bytes,
+            segments_sent: 0,
+            retransmits: 0,
+            timeouts: 0,
+            rtt_ms: Quantiles::default(),
+            limited_by: LimitedBy::default(),
+            requests: None,
+            telnet: None,
+            udp: None,
+            context: FlowContext::default(),
+        }
+    }
+
+    /// What the sender's end knows.
+    fn sender(&mut self, connection: &Connection, now: Instant) {
+        let s = connection.stats();
+        self.established_s = s.established_at.map(Instant::as_secs_f64);
+        self.opened_s = s.opened_at.map(Instant::as_secs_f64);
+        self.steady_bps = s.steady.bps();
+        self.fallback = connection.fallback().map(FallbackReport::of);
+        self.bytes_acked = s.bytes_acked.0;
+        self.segments_sent = s.segments_sent;
+        self.retransmits = s.retransmits;
+        self.timeouts = s.timeouts;
+        self.rtt_ms = Quantiles::of(&s.rtt);
+        self.limited_by = shares(&connection.limited_by(now));
     }
 }
 

@@ -59,7 +59,10 @@ impl Report {
 
 fn flow_lines(out: &mut String, flow: &FlowReport) {
     let (name, kind) = (&flow.name, kind(flow));
+    // of a flow whose sender is elsewhere nobody knows what limits it
+    let unknown = flow.limited_by.shares().iter().all(|(_, share)| *share <= 0.0);
     let _ = match &flow.udp {
+        None if unknown => writeln!(out, "{name} ({kind}): {}", got(flow)),
         Some(_) => writeln!(out, "{name} ({kind}): {}", of(flow.goodput_bps, flow.context.path_bps)),
         None => writeln!(out, "{name} ({kind}): {}: {}", limits_in_words(flow), got(flow)),
     };
@@ -269,8 +272,11 @@ fn links(out: &mut String, links: &[LinkReport]) {
     }
 }
 
-/// "0.9 of 1.54 Mbit/s"
+/// "0.9 of 1.54 Mbit/s"; only the part where the whole is unknown.
 fn of(part: f64, whole: u64) -> String {
+    if whole == 0 {
+        return rate(part);
+    }
     let (unit, name) = unit_of(whole as f64);
     format!("{} of {} {name}", trim(part / unit, 3), trim(whole as f64 / unit, 3))
 }
@@ -308,6 +314,7 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!(of(900_123.0, 1_544_000), "0.9 of 1.544 Mbit/s");
+        assert_eq!(of(900_123.0, 0), "900.123 kbit/s");
         assert_eq!(rate(0.0), "0 bit/s");
         assert_eq!(percent(0.932), "93 %");
         assert_eq!(percent(0.0042), "0.42 %");

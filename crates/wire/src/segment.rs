@@ -165,7 +165,11 @@ pub fn emit(segment: &Segment<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
     Ok(())
 }
 
-fn emit_network(segment: &Segment<'_>, transport_len: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
+pub(crate) fn emit_network(
+    segment: &Segment<'_>,
+    transport_len: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
     let too_long = WireError::new(Fault::TooLong, out.len());
     let traffic_class = segment.dscp.get() << 2 | segment.ecn as u8;
     match segment.ends {
@@ -201,7 +205,7 @@ fn emit_network(segment: &Segment<'_>, transport_len: usize, out: &mut Vec<u8>) 
     Ok(())
 }
 
-fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
+pub(crate) fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
     let tcp = &segment.tcp;
     TcpFixed {
         sport: segment.sport.into(),
@@ -217,7 +221,7 @@ fn fixed_header(segment: &Segment<'_>, tcp_len: usize) -> TcpFixed {
 }
 
 /// Options in the order and with the padding of common stacks, `tcp.wire_len()` less 20 bytes of them.
-fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
+pub(crate) fn emit_options(tcp: &TcpHeader, out: &mut Vec<u8>) {
     const NOP: u8 = OptionKind::NOP.0;
     let syn = tcp.flags.has(Flags::SYN);
     if let Some(mss) = tcp.mss.filter(|_| syn) {

@@ -50,7 +50,7 @@ impl Endpoint {
         None
     }
 
-    /// Calls `to` from one of our addresses and a free port.
+    /// Calls `to` from one of our addresses and a free port, or the only one that is ours.
     ///
     /// # Errors
     /// When there is no address of its family, no free port, or no room for another connection.
@@ -60,6 +60,9 @@ impl Endpoint {
         to: SocketAddr,
         config: &Config,
     ) -> Result<ConnId, EndpointError> {
+        if let Some(own) = self.settings.port {
+            return self.connect_from(cx, own, to, config);
+        }
         let first = cx.rng(self.chance).bits() % PORTS;
         for i in 0..PORTS {
             let port = FIRST_PORT + ((first + i) % PORTS) as u16;

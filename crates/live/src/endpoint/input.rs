@@ -29,6 +29,10 @@ impl Endpoint {
                 return;
             }
         };
+        if self.settings.port.is_some_and(|own| own != segment.dport) {
+            self.counters.not_ours += 1;
+            return;
+        }
         let seen_to = vnet.flags & (VnetHeader::NEEDS_CSUM | VnetHeader::DATA_VALID) != 0;
         if !seen_to && !checksums_hold(bytes) {
             self.counters.bad_checksum += 1;

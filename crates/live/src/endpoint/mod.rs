@@ -2,7 +2,7 @@
 //!
 //! An [`Endpoint`] is a host's TCP without I/O and without a clock. Who drives it
 //! * hands in what arrives ([`Endpoint::packet`]) and the time ([`Endpoint::timer`]),
-//! * sends what it gives ([`Endpoint::next_packet`], until there is nothing more),
+//! * sends what it gives ([`Endpoint::next_packet`] or [`Endpoint::next_super`], until there is nothing more),
 //! * and calls again at [`Endpoint::next_at`].
 //!
 //! Whoever does that decides where it lives: at a port of a [`bentpipe_sim::Simulation`] under simulated or real time, or alone behind a
@@ -17,6 +17,8 @@
 //! Initial sequence numbers are random (RFC 6528 asks that they cannot be guessed: a live driver seeds its world from the system).
 
 mod app;
+mod bundle;
+mod guest;
 mod input;
 mod news;
 mod output;
@@ -25,11 +27,12 @@ mod socket;
 mod station;
 mod table;
 
+pub use guest::{Guest, GuestError};
 pub use news::News;
 pub use station::Station;
 pub use table::ConnId;
 
-use bentpipe_base::{Cx, Duration, Instant, Purpose, RngSlot, Seq, Size, World};
+use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Seq, Size, World};
 use bentpipe_tcp::{Chance, Config, Connection};
 use core::net::{IpAddr, SocketAddr};
 use news::Inbox;
@@ -42,6 +45,8 @@ use table::Table;
 pub struct Settings {
     /// Its own addresses. Packets to others are not for it.
     pub addresses: Vec<IpAddr>,
+    /// The only port that is its own, where it shares its addresses with others (the kernel's TCP): packets to all others are not for it, and not answered.
+    pub port: Option<u16>,
     /// Longest packet of the network it is on, in bytes: what the headers leave is the largest MSS.
     pub mtu: u16,
     /// Bytes written and not acknowledged, where a connection's configuration sets no bound: an endpoint keeps them, so there is one.
@@ -63,6 +68,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             addresses: Vec::new(),
+            port: None,
             mtu: 1500,
             send_buffer: Size(4 << 20),
             max_connections: 16_384,
@@ -168,6 +174,8 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     /// Connections that may have something to send, each once.
     ready: VecDeque<ConnId>,
+    /// A segment that did not fit the super-packet before it: it is next.
+    held: Option<(ConnId, Pkt)>,
     /// Answers to strangers.
     replies: VecDeque<Vec<u8>>,
     inbox: Inbox,
@@ -186,6 +194,7 @@ impl Endpoint {
             table: Table::default(),
             listeners: BTreeMap::new(),
             ready: VecDeque::new(),
+            held: None,
             replies: VecDeque::new(),
             inbox: Inbox::default(),
             in_time_wait: 0,
@@ -219,6 +228,13 @@ impl Endpoint {
         self.table.get(id).map(|s| (s.pair.local(), s.pair.remote()))
     }
 
+    /// Who calls and was not accepted yet.
+    pub fn callers(&self) -> impl Iterator<Item = SocketAddr> {
+        let ids = self.table.ids().into_iter();
+        let waits = |s: &&socket::Socket| s.owner == socket::Owner::Listener;
+        ids.filter_map(move |id| self.table.get(id).filter(waits).map(|s| s.pair.remote()))
+    }
+
     /// How it ended; `None` while it lives.
     pub fn ending(&self, id: ConnId) -> Option<Ending> {
         self.table.get(id).and_then(|s| s.ending)
@@ -236,7 +252,7 @@ impl Endpoint {
 
     /// True when [`Endpoint::next_packet`] is worth calling: always after a packet, a timer or an application's verb.
     pub fn wants_to_send(&self) -> bool {
-        !self.ready.is_empty() || !self.replies.is_empty()
+        !self.ready.is_empty() || self.held.is_some() || !self.replies.is_empty()
     }
 
     /// The next fact for an application. Each is told once until it becomes true anew.

@@ -4,7 +4,7 @@ use super::news::News;
 use super::socket::Owner;
 use super::table::ConnId;
 use super::{Ending, Endpoint};
-use bentpipe_base::{Cx, Instant};
+use bentpipe_base::{Cx, Instant, Pkt};
 use bentpipe_tcp::{Event, State};
 
 impl Endpoint {
@@ -16,18 +16,8 @@ impl Endpoint {
             self.counters.sent += 1;
             return true;
         }
-        while let Some(id) = self.ready.pop_front() {
-            let Some(socket) = self.table.get_mut(id) else { continue };
-            // what arrived since the last call may have brought a deadline nearer than the one asked for, and it may have passed
-            if socket.conn.deadline() <= cx.now {
-                socket.conn.timer(cx);
-            }
-            let Some(packet) = socket.conn.transmit(cx) else {
-                socket.ready = false;
-                self.settle(cx.now, id);
-                continue;
-            };
-            self.ready.push_back(id);
+        while let Some((id, packet)) = self.next_segment(cx) {
+            let Some(socket) = self.table.get(id) else { continue };
             let written = socket.emit(&packet, &mut self.joined, out);
             cx.recycle(packet);
             if written.is_ok() {
@@ -37,6 +27,24 @@ impl Endpoint {
             debug_assert!(false, "the MSS keeps packets within what a header can say: {written:?}");
         }
         false
+    }
+
+    /// The next segment of a connection whose turn it is.
+    pub(super) fn next_segment(&mut self, cx: &mut Cx<'_>) -> Option<(ConnId, Pkt)> {
+        if let Some(held) = self.held.take() {
+            return Some(held);
+        }
+        while let Some(id) = self.ready.pop_front() {
+            let Some(socket) = self.table.get_mut(id) else { continue };
+            let Some(packet) = socket.next(cx) else {
+                socket.ready = false;
+                self.settle(cx.now, id);
+                continue;
+            };
+            self.ready.push_back(id);
+            return Some((id, packet));
+        }
+        None
     }
 
     /// A connection has nothing more to send for now: what its application must know, and when it is called again.

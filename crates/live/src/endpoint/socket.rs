@@ -3,8 +3,10 @@
 use super::news::Unread;
 use super::ring::Ring;
 use super::{Ending, Settings};
-use bentpipe_base::{Addr, Body, Cx, Flags, Instant, Packet, Seq};
+use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt, Seq};
+use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Connection, State, Tuple};
+use bentpipe_wire::offload::{VnetHeader, emit_uncut};
 use bentpipe_wire::{Ends, Segment, WireError, emit};
 use core::net::{IpAddr, SocketAddr};
 
@@ -77,7 +79,21 @@ impl Pair {
 
     /// The bytes of a packet of ours.
     pub(super) fn emit(&self, packet: &Packet, payload: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
-        let segment = Segment {
+        emit(&self.segment(packet, payload), out)
+    }
+
+    /// Only its headers, as those of a super-packet with the packet's whole body, to be cut into pieces of `size`.
+    pub(super) fn emit_uncut(
+        &self,
+        packet: &Packet,
+        size: u16,
+        out: &mut Vec<u8>,
+    ) -> Result<VnetHeader, WireError> {
+        emit_uncut(&self.segment(packet, &[]), packet.body.len as usize, size, out)
+    }
+
+    const fn segment<'a>(&self, packet: &Packet, payload: &'a [u8]) -> Segment<'a> {
+        Segment {
             ends: self.ends,
             sport: self.ours,
             dport: self.peers,
@@ -86,8 +102,7 @@ impl Pair {
             ecn: packet.ecn,
             tcp: packet.tcp,
             payload,
-        };
-        emit(&segment, out)
+        }
     }
 }
 
@@ -105,6 +120,9 @@ pub(super) enum Owner {
 /// More gaps than this are not kept in one stream: what a peer sends beyond yet another one must come again. A window of 6 MiB with every second
 /// full-sized segment lost has 2 200.
 const MAX_GAPS: usize = 8192;
+
+/// A pacer that was called later than this after its release begins anew: what it would have sent meanwhile would be a burst.
+const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// One connection.
 #[derive(Debug)]
@@ -137,6 +155,8 @@ pub(super) struct Socket {
     pub(super) ready: bool,
     /// Wake-up asked for, at the latest.
     pub(super) armed: Instant,
+    /// The latest time at which the engine was asked what it sends.
+    clock: Instant,
     /// State, owner and acknowledged position as last seen, and since when they stand.
     progress: (State, Owner, u64),
     since: Instant,
@@ -165,6 +185,7 @@ impl Socket {
             over: false,
             ready: false,
             armed: Instant::NEVER,
+            clock: now,
             since: now,
             received_then: 0,
         }
@@ -173,6 +194,8 @@ impl Socket {
     /// Takes what the application writes, as much as there is room for.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = (self.conn.write(bytes.len() as u64) as usize).min(bytes.len());
+        // one that always has more to send is never settled
+        self.release();
         self.outgoing.write(self.written, &bytes[..taken]);
         self.written += taken as u64;
         taken
@@ -252,6 +275,41 @@ impl Socket {
         ranges.get(i).is_some_and(|r| r.0 <= left && right <= r.1)
     }
 
+    /// What the engine sends next.
+    ///
+    /// A pacer's release is handled at the time it was due, not at the time a thread that slept woke up for it: being late delays packets, and must not lower the
+    /// rate (the relay does the same with its links). What else is due is handled at the present time.
+    pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
+        let now = cx.now;
+        loop {
+            // what arrived since the last call may have brought a deadline nearer than the one asked for, and it may have passed
+            match self.conn.next_timer().filter(|(at, _)| *at <= now) {
+                Some((at, Timer::Pace)) => {
+                    cx.now = at.max(self.clock).max(Instant(now.0.saturating_sub(CATCH_UP.0)));
+                }
+                Some(_) | None => cx.now = now,
+            }
+            let caught_up = cx.now == now;
+            if self.conn.deadline() <= cx.now {
+                self.conn.timer(cx);
+            }
+            self.clock = cx.now;
+            let packet = self.conn.transmit(cx);
+            if packet.is_some() || caught_up {
+                cx.now = now;
+                return packet;
+            }
+        }
+    }
+
+    /// The bytes of a range of what was written.
+    pub(super) fn bytes(&self, body: Body) -> (&[u8], &[u8]) {
+        match body.len {
+            0 => (&[], &[]),
+            len => self.outgoing.get(body.off, len as usize),
+        }
+    }
+
     /// The bytes of a packet that the engine wants to send.
     pub(super) fn emit(
         &self,
@@ -259,10 +317,7 @@ impl Socket {
         joined: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
-        let (first, second) = match packet.body.len {
-            0 => (&[][..], &[][..]),
-            len => self.outgoing.get(packet.body.off, len as usize),
-        };
+        let (first, second) = self.bytes(packet.body);
         if second.is_empty() {
             return self.pair.emit(packet, first, out);
         }
@@ -281,10 +336,16 @@ impl Socket {
         }
     }
 
-    /// Gives up what was acknowledged, and remembers when something last moved.
-    pub(super) fn look(&mut self, now: Instant) {
+    /// Gives up what was acknowledged; says where that ends.
+    fn release(&mut self) -> u64 {
         let una = self.conn.scoreboard().una();
         self.outgoing.release(una.saturating_sub(1).min(self.written));
+        una
+    }
+
+    /// Gives up what was acknowledged, and remembers when something last moved.
+    pub(super) fn look(&mut self, now: Instant) {
+        let una = self.release();
         let (state, owner, before) = (self.conn.state(), self.owner, self.progress.2);
         // a byte now and then, as probes into a closed window may bring, is no progress
         let moved = una >= before + u64::from(self.conn.agreed().mss);

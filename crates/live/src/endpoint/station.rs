@@ -2,14 +2,15 @@
 
 use super::{Endpoint, Settings};
 use bentpipe_base::{Cx, Instant, NodeId, World};
-use bentpipe_os::port::MAX_SUPER;
+use bentpipe_os::port::{MAX_SUPER, PortDrops};
 use bentpipe_os::{Clock, PacketPort};
-use bentpipe_wire::offload::VnetHeader;
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Super-packets that are read before something is sent.
 const BATCH: usize = 64;
+/// Super-packets that are sent before something is read.
+const VOLLEY: usize = 16;
 
 /// An endpoint with its port, clock and world.
 #[derive(Debug)]
@@ -19,7 +20,6 @@ pub struct Station<P> {
     world: World,
     endpoint: Endpoint,
     incoming: Box<[u8]>,
-    outgoing: Vec<u8>,
 }
 
 impl<P: PacketPort> Station<P> {
@@ -28,7 +28,12 @@ impl<P: PacketPort> Station<P> {
         let mut world = World::new(seed);
         let endpoint = Endpoint::new(&mut world, "endpoint", settings);
         let incoming = vec![0; MAX_SUPER].into_boxed_slice();
-        Self { port, clock, world, endpoint, incoming, outgoing: Vec::new() }
+        Self { port, clock, world, endpoint, incoming }
+    }
+
+    /// Its clock.
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// What to poll for input.
@@ -41,12 +46,35 @@ impl<P: PacketPort> Station<P> {
         act(&mut self.endpoint, &mut self.world.cx(self.clock.now(), NodeId(0)))
     }
 
+    /// The port, for what only its kind can do.
+    pub const fn port(&mut self) -> &mut P {
+        &mut self.port
+    }
+
+    /// Packets that were lost at the port.
+    ///
+    /// # Errors
+    /// When the port is gone.
+    pub fn drops(&mut self) -> io::Result<PortDrops> {
+        self.port.drops()
+    }
+
     /// Takes in what has arrived, does what is due and sends what there is to send. Returns when to call again at the latest; earlier when the port
     /// has input.
     ///
     /// # Errors
     /// When the port is gone.
     pub fn turn(&mut self) -> io::Result<Instant> {
+        let more = self.take_in()?;
+        let next = self.send_out()?;
+        Ok(if more { self.clock.now() } else { next })
+    }
+
+    /// The first half of [`Station::turn`]; true when more may wait.
+    ///
+    /// # Errors
+    /// When the port is gone.
+    pub fn take_in(&mut self) -> io::Result<bool> {
         let mut read = 0;
         while read < BATCH
             && let Some(received) = self.port.receive(&mut self.incoming)?
@@ -56,15 +84,24 @@ impl<P: PacketPort> Station<P> {
             self.endpoint.packet(cx, bytes, &received.vnet);
             read += 1;
         }
+        Ok(read == BATCH)
+    }
+
+    /// The second half: what is due, and what there is to send. Returns when to call again at the latest.
+    ///
+    /// # Errors
+    /// When the port is gone.
+    pub fn send_out(&mut self) -> io::Result<Instant> {
         self.endpoint.timer(&mut self.world.cx(self.clock.now(), NodeId(0)));
-        loop {
+        for _ in 0..VOLLEY {
             let cx = &mut self.world.cx(self.clock.now(), NodeId(0));
-            if !self.endpoint.next_packet(cx, &mut self.outgoing) {
-                break;
-            }
+            let port = &mut self.port;
             // what the kernel has no room for is lost, as on any wire
-            self.port.send(&VnetHeader::default(), &[IoSlice::new(&self.outgoing)])?;
+            match self.endpoint.next_super(cx, |note, parts| port.send(note, parts)) {
+                Some(taken) => _ = taken?,
+                None => return Ok(self.endpoint.next_at()),
+            }
         }
-        Ok(if read == BATCH { self.clock.now() } else { self.endpoint.next_at() })
+        Ok(self.clock.now())
     }
 }

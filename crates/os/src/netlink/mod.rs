@@ -3,10 +3,12 @@
 mod link;
 mod route;
 mod rule;
+mod way;
 
 pub use link::{Counters, Mac, VethPair};
 pub use route::{Metrics, Route, RouteEntry};
 pub use rule::MarkRule;
+pub use way::{Interface, Way};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,

@@ -135,7 +135,7 @@ impl Metrics {
     }
 }
 
-fn family(address: IpAddr) -> (AddressFamily, u8) {
+pub(super) fn family(address: IpAddr) -> (AddressFamily, u8) {
     match address {
         IpAddr::V4(_) => (AddressFamily::Inet, 32),
         IpAddr::V6(_) => (AddressFamily::Inet6, 128),

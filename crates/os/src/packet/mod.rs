@@ -86,6 +86,13 @@ impl VethPort {
         Ok(Self { socket, name: name.to_owned(), mac: both, stamps, drops })
     }
 
+    /// From now on frames come from `own` and go to `next`, as on a network where neighbours have addresses of their own.
+    pub fn lead(&mut self, own: [u8; 6], next: [u8; 6]) {
+        let (to, from) = self.mac.split_at_mut(6);
+        to.copy_from_slice(&next);
+        from.copy_from_slice(&own);
+    }
+
     /// What may wait to be read before packets are lost, in bytes of the kernel's measure: a packet of 1500 bytes counts about 2300,
     /// a super-packet a little more than its length.
     ///

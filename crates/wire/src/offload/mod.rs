@@ -7,8 +7,10 @@
 mod cut;
 #[cfg(test)]
 mod tests;
+mod uncut;
 
 pub use cut::{HEADER_SPACE, Piece, Super};
+pub use uncut::emit_uncut;
 
 use crate::checksum::Sum;
 use crate::error::{Fault, WireError};

@@ -1,0 +1,78 @@
+//! How a transfer goes on, in one line that is drawn again; nothing where standard error is no terminal.
+
+use bentpipe_live::transfer::Look;
+use core::fmt::Write as _;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+
+/// The line.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    /// Time and bytes of the looks that the rate is told of.
+    recent: Vec<(f64, u64)>,
+}
+
+/// The rate is that of so many looks, a second.
+const LOOKS: usize = 10;
+
+impl Progress {
+    /// Of `length` bytes, where that is known.
+    pub(super) fn new(length: Option<u64>) -> Self {
+        let (bar, form) = match length {
+            Some(length) => (ProgressBar::new(length), "{wide_bar} {percent} %  {msg}"),
+            None => (ProgressBar::new_spinner(), "{spinner} {msg}"),
+        };
+        if let Ok(style) = ProgressStyle::with_template(form) {
+            bar.set_style(style);
+        }
+        Self { bar, recent: Vec::new() }
+    }
+
+    /// Draws it anew.
+    pub(super) fn look(&mut self, look: Look) {
+        let now = look.elapsed.as_secs_f64();
+        if self.recent.len() > LOOKS {
+            self.recent.remove(0);
+        }
+        let (since, before) = self.recent.first().copied().unwrap_or((0.0, 0));
+        self.recent.push((now, look.bytes));
+        let rate = (look.bytes - before) as f64 * 8.0 / (now - since).max(1e-9);
+        self.bar.set_position(look.bytes);
+        self.bar.set_message(line(&look, rate));
+    }
+
+    /// Takes it away.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// "12.0 MiB  24.1 Mbit/s  RTT 551 ms  12 of 8704 segments resent"
+fn line(look: &Look, rate: f64) -> String {
+    let mut line = format!("{}  {:.1} Mbit/s", HumanBytes(look.bytes), rate / 1e6);
+    if !look.rtt.is_zero() {
+        let _ = write!(line, "  RTT {:.0} ms", look.rtt.as_millis_f64());
+    }
+    if look.segments.0 > 0 {
+        let _ = write!(line, "  {} of {} segments resent", look.segments.1, look.segments.0);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Duration;
+
+    #[test]
+    fn the_line_says_rate_round_trip_and_losses() {
+        let look = Look {
+            elapsed: Duration::from_secs(2),
+            bytes: 3 << 20,
+            rtt: Duration::from_millis(551),
+            segments: (2100, 7),
+        };
+        assert_eq!(line(&look, 24.06e6), "3.00 MiB  24.1 Mbit/s  RTT 551 ms  7 of 2100 segments resent");
+        let opening = Look { elapsed: Duration::ZERO, bytes: 0, rtt: Duration::ZERO, segments: (0, 0) };
+        assert_eq!(line(&opening, 0.0), "0 B  0.0 Mbit/s");
+    }
+}

@@ -1,0 +1,92 @@
+//! `bentpipe receive [ADDR:]PORT [FILE]`.
+
+use super::progress::Progress;
+use super::{Common, failed, opened, own, say, seed};
+use crate::Failure;
+use bentpipe_base::Instant;
+use bentpipe_live::endpoint::Guest;
+use bentpipe_live::transfer::{self, Sink};
+use clap::Args;
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+/// Where to wait for a sender.
+#[derive(Debug, Args)]
+pub(crate) struct Receive {
+    /// The port, and an address of this host before it if it is to be the only one: 5000, 10.55.0.2:5000, [fd55::2]:5000.
+    #[arg(value_name = "[ADDR:]PORT")]
+    at: String,
+    /// Where to write what arrives; standard output without it, and then the report goes to standard error.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  bentpipe emulate geo-10m --far 'bentpipe receive 5000 copy' -- bentpipe send far:5000 FILE
+  bentpipe emulate winds-24m --far 'bentpipe receive 5000 copy --set window=\"65535 B\"' -- nc -N far 5000 < FILE
+
+Exit status: 0 when everything up to the sender's end has been written, 1 when not, 2 when the command line is at fault.";
+
+/// Receives; returns the report.
+pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
+    let choice = args.common.choice(&format!("receive at {}", args.at))?;
+    let (address, port) = place(&args.at)?;
+    let mut guest = Guest::at(address, port, seed()?).map_err(|e| Failure::Run(format!("error: {e}")))?;
+    let file = match &args.file {
+        Some(path) => opened(path, File::create(path))?,
+        None => own(io::stdout(), "standard output")?,
+    };
+    let mut sink = Sink::new(file).map_err(|e| Failure::Run(format!("error: {e}")))?;
+    let at: Vec<_> = guest.addresses().iter().map(|a| SocketAddr::new(*a, port).to_string()).collect();
+    say(&format!("waiting at {}", at.join(" and ")));
+    let mut progress = Progress::new(None);
+    let received = transfer::receive(&mut guest, &choice.receiver, &mut sink, &mut |_| (), &mut |look| {
+        progress.look(look);
+    });
+    progress.end();
+    let received = received.map_err(|e| failed(&e))?;
+    let report = args.common.report(&choice, received.report, received.end.since(Instant::ZERO))?;
+    if args.file.is_some() {
+        return Ok(report);
+    }
+    say(&report);
+    Ok(String::new())
+}
+
+fn place(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {
+    let wrong = |why: String| {
+        Failure::Input(format!(
+            "error: {text}: {why}\nhelp: write a port, or an address and a port: 5000, 10.55.0.2:5000, [fd55::2]:5000"
+        ))
+    };
+    let (address, port) = match text.rsplit_once(':') {
+        Some((address, port)) => (Some(address), port),
+        None => (None, text),
+    };
+    let port = port.parse().ok().filter(|p| *p > 0);
+    let port = port.ok_or_else(|| wrong("a port is a number from 1 to 65535".to_owned()))?;
+    let bare = address.map(|a| a.strip_prefix('[').and_then(|a| a.strip_suffix(']')).unwrap_or(a));
+    let address = bare.map(|a| a.parse::<IpAddr>().map_err(|_| wrong(format!("\"{a}\" is no address"))));
+    let address = address.transpose()?.filter(|a| !a.is_unspecified());
+    Ok((address, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_port_and_perhaps_an_address() {
+        let at = |text| place(text).ok();
+        assert_eq!(at("5000"), Some((None, 5000)));
+        assert_eq!(at("0.0.0.0:80"), Some((None, 80)));
+        assert_eq!(at("10.55.0.2:5000"), Some((Some(IpAddr::from([10, 55, 0, 2])), 5000)));
+        assert_eq!(at("[::1]:1"), Some((Some("::1".parse().unwrap()), 1)));
+        for wrong in ["", "0", "65536", "x", "far:5000", "1.2.3.4:", ":5000x"] {
+            assert_eq!(at(wrong), None, "{wrong}");
+        }
+    }
+}

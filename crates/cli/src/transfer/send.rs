@@ -1,0 +1,95 @@
+//! `bentpipe send HOST:PORT [FILE]`.
+
+use super::progress::Progress;
+use super::{Common, failed, opened, own, say, seed};
+use crate::Failure;
+use bentpipe_base::Instant;
+use bentpipe_live::endpoint::Guest;
+use bentpipe_live::transfer::{self, Source};
+use clap::Args;
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+
+/// What to send, and where to.
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// Host and port, as in far:5000, 10.55.0.2:5000 or [fd55::2]:5000.
+    #[arg(value_name = "HOST:PORT")]
+    to: String,
+    /// The file; standard input without one.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  bentpipe emulate geo-10m --far 'bentpipe receive 5000 copy' -- bentpipe send far:5000 FILE
+  bentpipe emulate winds-24m --far 'nc -l -p 5000 > copy' -- bentpipe send far:5000 FILE --tcp bbr
+  tar c folder | sudo bentpipe send example.org:5000 --tcp hybla --set iw=10
+
+Exit status: 0 when the peer's TCP has everything, 1 when not, 2 when the command line is at fault.";
+
+/// Sends; returns the report.
+pub(crate) fn send(args: &Send) -> Result<String, Failure> {
+    let choice = args.common.choice(&format!("send to {}", args.to))?;
+    let file = match &args.file {
+        Some(path) => opened(path, File::open(path))?,
+        None => own(io::stdin(), "standard input")?,
+    };
+    let name = args.file.as_ref().map_or_else(|| "standard input".to_owned(), |p| p.display().to_string());
+    let mut source =
+        Source::new(file).map_err(|e| Failure::Input(format!("error: {name} cannot be sent: {e}")))?;
+    let to = resolve(&args.to)?;
+    let (mut guest, to) = guest(&to)?;
+    let mut progress = Progress::new(source.length());
+    let sent = transfer::send(&mut guest, to, &choice.sender, &mut source, &mut |look| progress.look(look));
+    progress.end();
+    let sent = sent.map_err(|transfer::Failed { why, report }| {
+        // what was reached until then may say why
+        if let Some(report) = report {
+            let end = guest.station.clock().now().since(Instant::ZERO);
+            if let Ok(text) = args.common.report(&choice, *report, end) {
+                say(&text);
+            }
+        }
+        failed(&why)
+    })?;
+    if sent.open {
+        say(&format!("note: {to} has everything, but has not closed the connection"));
+    }
+    if sent.ignored > 0 {
+        say(&format!("note: {to} said {} bytes, which were thrown away", sent.ignored));
+    }
+    args.common.report(&choice, sent.report, sent.end.since(Instant::ZERO))
+}
+
+/// The addresses of a name, in the order of the system's resolver.
+fn resolve(to: &str) -> Result<Vec<SocketAddr>, Failure> {
+    let wrong = |why: &str| {
+        Failure::Input(format!(
+            "error: {to}: {why}\nhelp: write a host and a port, as in far:5000, 10.55.0.2:5000 or [fd55::2]:5000"
+        ))
+    };
+    let Some((_, port)) = to.rsplit_once(':') else { return Err(wrong("there is no port")) };
+    if !port.parse::<u16>().is_ok_and(|p| p > 0) {
+        return Err(wrong("a port is a number from 1 to 65535"));
+    }
+    let all: Vec<_> = to.to_socket_addrs().map_err(|e| wrong(&e.to_string()))?.collect();
+    if all.is_empty() { Err(wrong("nobody has this name")) } else { Ok(all) }
+}
+
+/// A guest that can call the first address that there is a way to.
+fn guest(to: &[SocketAddr]) -> Result<(Guest, SocketAddr), Failure> {
+    let seed = seed()?;
+    let mut first = None;
+    for to in to {
+        match Guest::towards(to.ip(), seed, transfer::SEND_BUFFER) {
+            Ok(guest) => return Ok((guest, *to)),
+            Err(error) => _ = first.get_or_insert(error),
+        }
+    }
+    let why = first.map_or_else(|| "no address".to_owned(), |e| e.to_string());
+    Err(Failure::Run(format!("error: {why}")))
+}

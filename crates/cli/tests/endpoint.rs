@@ -1,0 +1,145 @@
+//! `send` and `receive` over live links: what arrives is what was sent, and what goes wrong is said.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests say why one cannot run")]
+
+mod support;
+
+use lab::transfers::{Link, mixture, run};
+use lab::{Done, Outcome, Rig, Who, rig};
+use std::path::Path;
+use std::time::Duration;
+use support::{bentpipe, err};
+
+const LIMIT: Duration = Duration::from_secs(240);
+/// Short and without losses.
+const FAIR: Link<'static> = Link { loss: (0.0, 0.0), ..Link::BAD };
+/// Any scheme will do for these.
+const SCHEMES: [&str; 6] = ["cubic", "bbr", "hybla", "newreno", "westwood", "bbr3"];
+
+/// A place to run in, or the reason why there is none.
+fn place(test: &str, who: Who) -> Option<Rig> {
+    if let Some(program) = ["python3", "ip", "unshare", "nsenter", "setpriv"].iter().find(|p| !rig::has(p)) {
+        println!("SKIPPED {test}: {program} is not installed");
+        return None;
+    }
+    Rig::new(Path::new(env!("CARGO_BIN_EXE_bentpipe")), who)
+        .inspect_err(|why| println!("SKIPPED {test}: {why}"))
+        .ok()
+}
+
+/// From and to the kernel and itself, both ways, IPv4 and IPv6, with losses both ways, as an ordinary user.
+#[test]
+fn transfers_of_all_kinds_are_intact() {
+    let Some(rig) = place("transfers_of_all_kinds_are_intact", Who::Ordinary) else { return };
+    let orders = mixture(24, 7, &SCHEMES);
+    let results = run(&rig, &Link::BAD, 7, &orders, LIMIT).unwrap();
+    assert_eq!(results.len(), orders.len());
+    for (order, result) in orders.iter().zip(&results) {
+        assert_eq!(result.fault, "", "{order:?}");
+        assert!(result.seconds > 0.0, "{order:?}");
+    }
+}
+
+/// A command at the near end, and one at the far end that is there first.
+fn behind(rig: &Rig, far: &str, near: &str) -> Outcome<Done> {
+    let scenario = rig.file("fair.toml", &FAIR.toml(1))?;
+    let near = format!("sleep 0.5; {near}");
+    rig.run(&["emulate", &scenario, "--far", far, "--", "sh", "-c", &near], LIMIT)
+}
+
+#[test]
+fn what_goes_wrong_is_said_and_the_exit_status_tells() {
+    let name = "what_goes_wrong_is_said_and_the_exit_status_tells";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let cases = [
+        ("true", "echo x | $BENTPIPE send far:5000", 1, "nothing listens at that port"),
+        ("true", "echo x | $BENTPIPE send near:5000", 1, "is this host itself"),
+        ("true", "echo x | $BENTPIPE send 127.0.0.1:5000", 1, "is this host itself"),
+        ("true", "echo x | $BENTPIPE send nobody.invalid:5000", 2, "write a host and a port"),
+        ("true", "$BENTPIPE send far:5000 missing", 2, "missing: No such file"),
+        ("true", "$BENTPIPE send far:5000 .", 2, "cannot be sent"),
+        ("true", "$BENTPIPE receive 10.9.9.9:5000", 1, "is no address of this host"),
+        (
+            "true",
+            "python3 -c 'import socket, os; s = socket.create_server((\"\", 5000)); os.system(\"$BENTPIPE receive 5000; exit $?\")'; $BENTPIPE receive 5000x",
+            2,
+            "in use by another program",
+        ),
+        ("true", "$BENTPIPE receive 80 </dev/null & sleep 0.3; kill $!; exit 1", 1, "waiting at"),
+        // the peer takes the call and throws it away
+        (
+            "exec python3 -c 'import socket, struct; s = socket.create_server((\"\", 5000)); open(\"tmp/ready\", \"w\"); c, _ = s.accept(); c.recv(10); c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack(\"ii\", 1, 0)); c.close()'",
+            "head -c 30000000 /dev/zero | $BENTPIPE send far:5000",
+            1,
+            "the peer reset the connection",
+        ),
+    ];
+    for (far, near, code, says) in cases {
+        let done = behind(&rig, far, near).unwrap();
+        assert!(done.code == Some(code) && done.err.contains(says), "{near}: {}", done.story());
+    }
+}
+
+#[test]
+fn pipes_and_reports_work_as_files_do() {
+    let Some(rig) = place("pipes_and_reports_work_as_files_do", Who::Ordinary) else { return };
+    let folder = rig.path("");
+    let far =
+        format!("cd '{}' && $BENTPIPE receive 5000 --report theirs.json | wc -c >count", folder.display());
+    let near = format!(
+        "cd '{}' && head -c 5000000 /dev/zero | $BENTPIPE send far:5000 --tcp hybla --set iw=4 --report ours.json --json >shown.json && sleep 1",
+        folder.display()
+    );
+    let done = behind(&rig, &far, &near).unwrap();
+    assert_eq!(done.code, Some(0), "{}", done.story());
+    assert_eq!(std::fs::read_to_string(rig.path("count")).unwrap().trim(), "5000000");
+    let [ours, shown, theirs] =
+        ["ours.json", "shown.json", "theirs.json"].map(|f| rig::json(&rig.path(f)).unwrap());
+    assert_eq!(ours, shown);
+    assert_eq!(
+        (&ours["flows"][0]["tcp"], &ours["flows"][0]["bytes_acked"]),
+        (&"hybla".into(), &5_000_000.into())
+    );
+    assert_eq!(ours["parameters"]["iw"], "4");
+    assert_eq!(theirs["flows"][0]["bytes_acked"], 5_000_000);
+    assert!(ours["flows"][0]["rtt_ms"]["min"].as_f64().unwrap() >= 4.0);
+}
+
+/// The kernel must not answer in our place, whoever else uses the address, and what it has itself must go on.
+#[test]
+fn the_kernels_own_connections_go_on_beside_ours() {
+    let name = "the_kernels_own_connections_go_on_beside_ours";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let server = "import socket\ns = socket.create_server((\"\", 6000))\nwhile True:\n  c, _ = s.accept()\n  c.sendall(c.recv(99))\n  c.close()";
+    rig.file("server.py", server).unwrap();
+    let far = format!(
+        "python3 '{0}/server.py' & exec $BENTPIPE receive 5000 '{1}'",
+        rig.folder().display(),
+        rig.path("copy").display()
+    );
+    let client = "import socket\nfor i in range(20):\n  c = socket.create_connection((\"far\", 6000), 10)\n  c.sendall(b\"hello\")\n  assert c.recv(99) == b\"hello\"\nprint(\"answered\")";
+    let client = rig.file("client.py", client).unwrap();
+    let near = format!(
+        "(sleep 0.2; python3 '{client}') & head -c 20000000 /dev/zero | $BENTPIPE send far:5000 --json >/dev/null; code=$?; wait; exit $code"
+    );
+    let done = behind(&rig, &far, &near).unwrap();
+    assert!(done.code == Some(0) && done.out.contains("answered"), "{}", done.story());
+}
+
+#[test]
+fn a_wrong_command_line_is_refused_before_anything_is_sent() {
+    for (words, says) in [
+        (&["send", "far:5000", "--tcp", "bbrr"][..], "bbr"),
+        (&["send", "far:5000", "--tcp", "reno", "--set", "beta=0.7"], "is not a parameter of reno"),
+        (&["send", "far:5000", "--set", "iw=0"], "iw"),
+        (&["send", "far:5000", "--set", "nonsense=1"], "nonsense"),
+        (&["send", "far"], "there is no port"),
+        (&["send", "far:0"], "from 1 to 65535"),
+        (&["receive", "far:5000"], "is no address"),
+        (&["receive", "99999"], "from 1 to 65535"),
+    ] {
+        let output = bentpipe(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(err(&output).contains(says), "{words:?}: {}", err(&output));
+    }
+}

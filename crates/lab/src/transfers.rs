@@ -1,0 +1,198 @@
+//! The engine as a real TCP: transfers from and to the kernel and itself over a live link, each compared byte by byte.
+
+use crate::Outcome;
+use crate::rig::Rig;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Two programs at the ends of a link: they give each other work and check it.
+const PEERS: &str = include_str!("peers.py");
+/// Room for a large window at both kernels.
+const ROOM: &str = "echo 4096 131072 33554432 >/proc/sys/net/ipv4/tcp_rmem; echo 4096 16384 33554432 >/proc/sys/net/ipv4/tcp_wmem";
+
+/// Whose TCP is at an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tcp {
+    /// Ours.
+    Engine,
+    /// The kernel's.
+    Kernel,
+}
+
+/// The combinations with an engine in them.
+pub const PAIRS: [(Tcp, Tcp); 3] =
+    [(Tcp::Engine, Tcp::Kernel), (Tcp::Kernel, Tcp::Engine), (Tcp::Engine, Tcp::Engine)];
+
+/// One transfer.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Who sends and who receives.
+    pub pair: (Tcp, Tcp),
+    /// From the near end to the far one, or back.
+    pub from_near: bool,
+    /// Over IPv6.
+    pub v6: bool,
+    /// How much.
+    pub bytes: u64,
+    /// What.
+    pub seed: u64,
+    /// The sender's scheme, and for the engine more words of its command line.
+    pub tcp: Vec<String>,
+}
+
+/// What came of an order.
+#[derive(Clone, Debug)]
+pub struct Result {
+    /// What went wrong; empty when it arrived intact.
+    pub fault: String,
+    /// To the last acknowledgment where the engine sends, to the receiver's end where the kernel does.
+    pub seconds: f64,
+    /// The flow in the report of the engine's sender.
+    pub flow: Value,
+}
+
+/// A link between two hosts.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    /// With a unit, as what follows.
+    pub rate: &'a str,
+    /// One way.
+    pub delay: &'a str,
+    /// Of each queue.
+    pub buffer: &'a str,
+    /// Probability with which a packet is lost, to the far end and back.
+    pub loss: (f64, f64),
+}
+
+impl Link<'_> {
+    /// 24 Mbit/s, RTT 1000 ms: a satellite far away, as of the WINDS measurements.
+    pub const W: Self = Link { rate: "24 Mbit/s", delay: "500 ms", buffer: "3 MB", loss: (0.01, 0.0) };
+    /// 100 Mbit/s, RTT 40 ms, one packet in fifty lost.
+    pub const L: Self = Link { rate: "100 Mbit/s", delay: "20 ms", buffer: "1 MB", loss: (0.02, 0.0) };
+    /// Short, and bad both ways.
+    pub const BAD: Self = Link { rate: "200 Mbit/s", delay: "2 ms", buffer: "200 kB", loss: (0.01, 0.01) };
+
+    /// The scenario file.
+    pub fn toml(&self, seed: u64) -> String {
+        let Self { rate, delay, buffer, loss: (there, back) } = self;
+        format!(
+            "schema = 1\ntitle = \"transfers\"\nseed = {seed}\nduration = \"1 h\"\n[[hosts]]\nname = \"near\"\n[[hosts]]\nname = \"far\"\n\
+             [[links]]\nname = \"link\"\nfrom = \"near\"\nto = \"far\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\nbuffer = \"{buffer}\"\n\
+             forward = {{ loss = {there:?} }}\nbackward = {{ loss = {back:?} }}\n[[flows]]\nname = \"flow\"\nfrom = \"far\"\nto = \"near\"\n"
+        )
+    }
+}
+
+impl Order {
+    fn json(&self) -> Value {
+        let name = |tcp| if tcp == Tcp::Engine { "engine" } else { "kernel" };
+        json!({
+            "mode": [name(self.pair.0), name(self.pair.1)],
+            "from": if self.from_near { "near" } else { "far" },
+            "v6": self.v6,
+            "bytes": self.bytes,
+            "seed": self.seed,
+            "tcp": self.tcp,
+        })
+    }
+}
+
+/// Does `orders` one after the other over one link.
+///
+/// # Errors
+/// When the programs at its ends do not come to an end within `limit`.
+pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, orders: &[Order], limit: Duration) -> Outcome<Vec<Result>> {
+    let scenario = rig.file(&format!("transfers-{seed}.toml"), &link.toml(seed))?;
+    let peers = rig.file("peers.py", PEERS)?;
+    let list: Vec<_> = orders.iter().map(Order::json).collect();
+    let plan = rig.file(&format!("plan-{seed}.json"), &Value::from(list).to_string())?;
+    let (program, folder) = (rig.program().display().to_string(), rig.path("").display().to_string());
+    let far = format!("{ROOM}; exec python3 '{peers}' far '{program}' '{folder}'");
+    let near = format!("{ROOM}; exec python3 '{peers}' near '{program}' '{folder}' '{plan}'");
+    let text = rig.output(&["emulate", &scenario, "--far", &far, "--", "sh", "-c", &near], limit)?;
+    let all: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
+    Ok(all
+        .into_iter()
+        .map(|one| Result {
+            fault: one["fault"].as_str().unwrap_or("no word of it").to_owned(),
+            seconds: one["seconds"].as_f64().unwrap_or(0.0),
+            flow: one["flow"].clone(),
+        })
+        .collect())
+}
+
+/// `count` transfers of all kinds and random sizes up to 2 MB, small ones as often as large ones.
+pub fn mixture(count: usize, seed: u64, schemes: &[&str]) -> Vec<Order> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut draw = |below: u64| {
+        // xorshift64*: this is only to be mixed well
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % below
+    };
+    (0..count)
+        .map(|i| {
+            let pair = PAIRS[i % 3];
+            let digits = draw(21);
+            let tcp = match pair.0 {
+                Tcp::Engine => vec![schemes[draw(schemes.len() as u64) as usize].to_owned()],
+                Tcp::Kernel => vec!["cubic".to_owned()],
+            };
+            let bytes = (1 << digits) + draw(1 << digits);
+            Order { pair, from_near: i / 3 % 2 == 0, v6: i / 6 % 2 == 1, bytes, seed: seed + i as u64, tcp }
+        })
+        .collect()
+}
+
+/// Bit/s of payload and CPU seconds per second of the engine's sender on one core, over a veth pair to the kernel's TCP on another.
+const FLOOD: &str = "
+unshare --net -- sleep 1000 & f=$!
+trap 'kill $f' EXIT
+sleep 0.3
+far() { nsenter --target $f --net -- \"$@\"; }
+mac=02:62:65:6e:74:01
+ip link add name v0 address $mac mtu $MTU type veth peer name v1 address $mac mtu $MTU netns $f
+ip link set v0 arp off; ip addr add 10.55.0.1/24 dev v0; ip link set v0 up
+far ip link set v1 arp off; far ip addr add 10.55.0.2/24 dev v1; far ip link set v1 up
+far sh -c 'echo 4096 131072 33554432 >/proc/sys/net/ipv4/tcp_rmem'
+far taskset -c 1 python3 -c '
+import socket
+s = socket.create_server((\"10.55.0.2\", 5000)); c, _ = s.accept(); b = bytearray(1 << 20)
+while c.recv_into(b): pass
+c.close()' & r=$!
+sleep 0.5
+truncate -s $BYTES \"$FILE\"
+taskset -c 0 \"$BENTPIPE\" send 10.55.0.2:5000 \"$FILE\" --tcp $TCP --json; code=$?
+rm -f \"$FILE\"; ip link del v0
+exit $code";
+
+/// Sends `bytes` from one core and gives the goodput in bit/s. Needs root and two cores.
+///
+/// # Errors
+/// When a program fails.
+pub fn flood(rig: &Rig, bytes: u64, tcp: &str) -> Outcome<f64> {
+    let file = rig.path("flood");
+    let script = format!("FILE='{}'; BYTES={bytes}; TCP='{tcp}'; MTU=1500\n{FLOOD}", file.display());
+    let text = rig.shell(&script, Duration::from_secs(120))?;
+    let report: Value = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
+    report["flows"][0]["goodput_bps"].as_f64().ok_or_else(|| "no goodput in the report".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mixture_has_all_kinds_and_sizes() {
+        let orders = mixture(240, 1, &["cubic", "bbr"]);
+        for pair in PAIRS {
+            for (near, v6) in [(true, true), (true, false), (false, true), (false, false)] {
+                assert!(orders.iter().any(|o| (o.pair, o.from_near, o.v6) == (pair, near, v6)));
+            }
+        }
+        assert!(orders.iter().any(|o| o.bytes < 100) && orders.iter().any(|o| o.bytes > 1 << 20));
+        assert!(orders.iter().all(|o| (1..=2 << 20).contains(&o.bytes)));
+        assert!(orders.iter().any(|o| o.tcp == ["bbr"]) && orders.iter().any(|o| o.tcp == ["cubic"]));
+    }
+}

@@ -1,0 +1,82 @@
+//! Neighbouring segments of a connection as one super-packet, which whoever comes after cuts again: what `tcp_write_xmit` does in Linux with TSO, seen from
+//! the other side. The engine decides about each segment as ever (window, pace, order); here those that differ in nothing but their place in the stream are
+//! joined on their way out, and the wire sees the same packets.
+
+use super::Endpoint;
+use super::table::ConnId;
+use bentpipe_base::{Cx, Flags, Packet, Pkt};
+use bentpipe_wire::offload::VnetHeader;
+use std::io::IoSlice;
+
+/// An IP packet ends here; headers take at most 40 + 60 of it (40 + 60 bytes of IPv6 and TCP with all options).
+const LONGEST: u32 = 65_535 - 100;
+/// Stand in the last segment only.
+const LAST: Flags = Flags(Flags::PSH.0 | Flags::FIN.0);
+
+impl Endpoint {
+    /// Hands the next packet or super-packet to `send`, in parts that follow each other, with the note that goes with it; `None` when there is none. Checksums
+    /// are left to whoever takes it. What `send` answers is given back.
+    pub fn next_super<T>(
+        &mut self,
+        cx: &mut Cx<'_>,
+        send: impl FnOnce(&VnetHeader, &[IoSlice<'_>]) -> T,
+    ) -> Option<T> {
+        if let Some(reply) = self.replies.pop_front() {
+            self.counters.sent += 1;
+            return Some(send(&VnetHeader::default(), &[IoSlice::new(&reply)]));
+        }
+        let (id, mut packet, size) = loop {
+            let (id, mut packet) = self.next_segment(cx)?;
+            let size = packet.body.len as u16;
+            if size > 0 {
+                self.bundle(cx, id, &mut packet);
+            }
+            if self.table.get(id).is_some() {
+                break (id, packet, size);
+            }
+            cx.recycle(packet);
+        };
+        let socket = self.table.get(id)?;
+        self.joined.clear();
+        let note = socket.pair.emit_uncut(&packet, size, &mut self.joined);
+        debug_assert!(note.is_ok(), "the MSS keeps packets within what a header can say: {note:?}");
+        let (first, second) = socket.bytes(packet.body);
+        let sent = note.ok().map(|note| {
+            self.counters.sent += u64::from(packet.body.len.div_ceil(u32::from(size.max(1))).max(1));
+            send(&note, &[IoSlice::new(&self.joined), IoSlice::new(first), IoSlice::new(second)])
+        });
+        packet.body.len = 0;
+        cx.recycle(packet);
+        sent
+    }
+
+    /// Joins what follows `packet` to it, as long as it can be.
+    fn bundle(&mut self, cx: &mut Cx<'_>, id: ConnId, packet: &mut Pkt) {
+        let size = packet.body.len;
+        let mut end = packet.tcp.seq.at(u64::from(size));
+        while packet.tcp.flags.0 & (LAST.0 | Flags::CWR.0 | Flags::SYN.0) == 0
+            && packet.body.len.is_multiple_of(size)
+            && packet.body.len + size <= LONGEST
+        {
+            let Some(next) = self.table.get_mut(id).and_then(|socket| socket.next(cx)) else { return };
+            let follows =
+                next.tcp.seq == end && next.body.off == packet.body.off + u64::from(packet.body.len);
+            if !(follows && (1..=size).contains(&next.body.len) && is_alike(packet, &next)) {
+                self.held = Some((id, next));
+                return;
+            }
+            packet.body.len += next.body.len;
+            packet.tcp.flags.0 |= next.tcp.flags.0 & LAST.0;
+            end = next.tcp.seq.at(u64::from(next.body.len));
+            cx.recycle(next);
+        }
+    }
+}
+
+/// They differ only in their place in the stream.
+fn is_alike(packet: &Packet, next: &Packet) -> bool {
+    let mut tcp = next.tcp;
+    tcp.seq = packet.tcp.seq;
+    tcp.flags.0 &= !LAST.0;
+    tcp == packet.tcp && (next.dscp, next.ecn, next.hops) == (packet.dscp, packet.ecn, packet.hops)
+}

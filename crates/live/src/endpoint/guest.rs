@@ -1,0 +1,251 @@
+//! An endpoint as a guest on a host: at the host's own address, on the interface that leads to its peer, with one port for itself.
+//!
+//! The host's kernel goes on with everything else. The guest's port is taken from it by a socket that hears nothing ([`SilentPort`]), so that it neither
+//! answers our peer nor gives the port to another program; what arrives there is read, and what leaves is written, by a packet socket on the interface. That
+//! needs CAP_NET_RAW in the network namespace, which programs behind an emulated link have without being root. Nothing of it outlives the process.
+
+use super::{Settings, Station};
+use bentpipe_base::Size;
+use bentpipe_os::netlink::{Interface, Mac, Netlink, Way};
+use bentpipe_os::{Clock, PortError, SilentPort, VethPort, netlink};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
+use std::time::Duration;
+
+/// A neighbour that has not told its hardware address after so many looks, this far apart, is not there.
+const LOOKS: u32 = 100;
+const BETWEEN: Duration = Duration::from_millis(10);
+/// The port of "discard" (RFC 863): a datagram there only makes the kernel ask for its neighbour.
+const DISCARD: u16 = 9;
+/// Shortest network that IPv6 knows (RFC 8200, section 5); less is no network for TCP.
+const LEAST_MTU: u32 = 576;
+
+/// Why there is no guest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GuestError {
+    /// No route, or no interface.
+    #[error("{0}\nhelp: behind a link of `bentpipe emulate` the other end is called `far`")]
+    NoWay(#[source] netlink::Error),
+    /// The kernel does not say how things are.
+    #[error(transparent)]
+    Netlink(netlink::Error),
+    /// The peer is the host itself.
+    #[error(
+        "{0} is this host itself: packets to it never reach an interface\nhelp: write the address of another host"
+    )]
+    Ourselves(IpAddr),
+    /// An address to listen at that is not ours.
+    #[error(
+        "{0} is no address of this host\nhelp: `ip address` lists those it has; leave it out to use the way to everywhere"
+    )]
+    NotOurs(IpAddr),
+    /// Nothing leads anywhere.
+    #[error("this host has no route to anywhere\nhelp: write the address to listen at, as in 10.55.0.2:5000")]
+    NoInterface,
+    /// Somebody listens there.
+    #[error("port {0} is in use by another program\nhelp: end it, or choose another port")]
+    PortTaken(u16),
+    /// Ports that only root may take.
+    #[error("port {0} is for root only\nhelp: choose a port from 1024 on")]
+    PortForbidden(u16),
+    /// The kernel refused the port for another reason.
+    #[error("port {port}: {source}")]
+    Port {
+        /// The port.
+        port: u16,
+        /// What the kernel says.
+        #[source]
+        source: io::Error,
+    },
+    /// No packet socket.
+    #[error(
+        "a TCP of one's own reads and writes packets, and that is not allowed here (CAP_NET_RAW)\n\
+         help: run it behind a link, which needs no permission: bentpipe emulate geo-10m -- bentpipe send far:5000 FILE\n\
+         help: or start it as root"
+    )]
+    NotAllowed,
+    /// The interface cannot be used.
+    #[error(transparent)]
+    Packets(PortError),
+    /// The next hop does not answer.
+    #[error("{0} does not tell its hardware address on {1}: is it there?")]
+    NoNeighbour(IpAddr, String),
+    /// Neither Ethernet nor anything like it.
+    #[error(
+        "interface {0} carries no Ethernet frames\nhelp: use a veth pair, as `bentpipe emulate` does, or an Ethernet"
+    )]
+    NotEthernet(String),
+}
+
+impl From<netlink::Error> for GuestError {
+    fn from(error: netlink::Error) -> Self {
+        Self::Netlink(error)
+    }
+}
+
+/// An endpoint at this host's address, ready to be driven.
+#[derive(Debug)]
+pub struct Guest {
+    /// The endpoint behind its port.
+    pub station: Station<VethPort>,
+    /// Our port.
+    pub port: u16,
+    /// Name of the interface.
+    pub interface: String,
+    addresses: Vec<IpAddr>,
+    /// Keep the kernel silent.
+    _silent: Vec<SilentPort>,
+    own: Mac,
+    index: u32,
+    /// The next hop's hardware address must be asked for.
+    resolves: bool,
+}
+
+impl Guest {
+    /// A guest that can call `to`. `seed` must not be known outside. A send buffer that a configuration does not name holds `send_buffer`.
+    ///
+    /// # Errors
+    /// When there is no way to `to`, or no permission.
+    pub fn towards(to: IpAddr, seed: u64, send_buffer: Size) -> Result<Self, GuestError> {
+        let mut netlink = Netlink::open()?;
+        let way = netlink.way_to(to).map_err(GuestError::NoWay)?;
+        if way.local {
+            return Err(GuestError::Ourselves(to));
+        }
+        let interface = netlink.interface(way.interface)?;
+        let silent = vec![take(SocketAddr::new(way.source, 0))?];
+        let mut guest = Self::open(&interface, vec![way.source], silent, seed, send_buffer)?;
+        guest.lead(&mut netlink, to, &way)?;
+        Ok(guest)
+    }
+
+    /// A guest that can be called at `port`, at `address` or at all addresses of the interface that leads to everywhere.
+    ///
+    /// # Errors
+    /// When there is no such address, the port is taken, or no permission.
+    pub fn at(address: Option<IpAddr>, port: u16, seed: u64) -> Result<Self, GuestError> {
+        let mut netlink = Netlink::open()?;
+        let index = match address {
+            Some(address) => netlink.interface_with(address)?.ok_or(GuestError::NotOurs(address))?,
+            None => everywhere(&mut netlink).ok_or(GuestError::NoInterface)?,
+        };
+        let interface = netlink.interface(index)?;
+        let is_general = |a: &IpAddr| !matches!(a, IpAddr::V6(v6) if v6.is_unicast_link_local());
+        let addresses: Vec<IpAddr> = match address {
+            Some(address) => vec![address],
+            None => interface.addresses.iter().copied().filter(is_general).collect(),
+        };
+        let mut silent = Vec::new();
+        for address in &addresses {
+            silent.push(take(SocketAddr::new(*address, port))?);
+        }
+        Self::open(&interface, addresses, silent, seed, Settings::default().send_buffer)
+    }
+
+    fn open(
+        interface: &Interface,
+        addresses: Vec<IpAddr>,
+        silent: Vec<SilentPort>,
+        seed: u64,
+        send_buffer: Size,
+    ) -> Result<Self, GuestError> {
+        if interface.loopback {
+            return Err(GuestError::Ourselves(
+                addresses.first().copied().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            ));
+        }
+        if interface.mac == [0; 6] {
+            return Err(GuestError::NotEthernet(interface.name.clone()));
+        }
+        let port = silent.first().map_or(0, |s| s.address().port());
+        let packets = VethPort::open(&interface.name, interface.mac).map_err(|e| match e {
+            PortError::NoPacketSockets => GuestError::NotAllowed,
+            other => GuestError::Packets(other),
+        })?;
+        let settings = Settings {
+            addresses: addresses.clone(),
+            port: Some(port),
+            mtu: interface.mtu.clamp(LEAST_MTU, 65_535) as u16,
+            send_buffer,
+            ..Settings::default()
+        };
+        Ok(Self {
+            station: Station::new(packets, Clock::start(), seed, settings),
+            port,
+            interface: interface.name.clone(),
+            addresses,
+            _silent: silent,
+            own: interface.mac,
+            index: interface.index,
+            resolves: interface.resolves,
+        })
+    }
+
+    /// Our addresses.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// Packets go to `peer` from now on: on a network where neighbours have addresses of their own, one that listens learns the way when it is called.
+    ///
+    /// # Errors
+    /// When there is no way back, or the next hop does not answer.
+    pub fn answer(&mut self, peer: IpAddr) -> Result<(), GuestError> {
+        if !self.resolves {
+            return Ok(());
+        }
+        let mut netlink = Netlink::open()?;
+        let way = netlink.way_to(peer).map_err(GuestError::NoWay)?;
+        self.lead(&mut netlink, peer, &way)
+    }
+
+    fn lead(&mut self, netlink: &mut Netlink, to: IpAddr, way: &Way) -> Result<(), GuestError> {
+        if !self.resolves {
+            return Ok(());
+        }
+        let next = way.gateway.unwrap_or(to);
+        let mac = self.neighbour(netlink, next)?;
+        self.station.port().lead(self.own, mac);
+        Ok(())
+    }
+
+    /// The hardware address of a neighbour; the kernel is made to ask for it.
+    fn neighbour(&self, netlink: &mut Netlink, next: IpAddr) -> Result<Mac, GuestError> {
+        let any = match next {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        for look in 0..LOOKS {
+            if let Some(mac) = netlink.neighbour(self.index, next)? {
+                return Ok(mac);
+            }
+            if look == 0
+                && let Ok(socket) = UdpSocket::bind((any, 0))
+            {
+                // whether it arrives does not matter
+                let _ = socket.send_to(&[], (next, DISCARD));
+            }
+            std::thread::park_timeout(BETWEEN);
+        }
+        Err(GuestError::NoNeighbour(next, self.interface.clone()))
+    }
+}
+
+/// The interface that leads to everywhere, by IPv4 or else by IPv6.
+fn everywhere(netlink: &mut Netlink) -> Option<u32> {
+    // addresses for documentation (RFC 5737, RFC 3849): only a default route leads there
+    let somewhere: [IpAddr; 2] =
+        [Ipv4Addr::new(192, 0, 2, 1).into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()];
+    somewhere.into_iter().find_map(|to| netlink.way_to(to).ok().filter(|w| !w.local)).map(|w| w.interface)
+}
+
+fn take(at: SocketAddr) -> Result<SilentPort, GuestError> {
+    SilentPort::take(at).map_err(|source| match source.kind() {
+        ErrorKind::AddrInUse => GuestError::PortTaken(at.port()),
+        ErrorKind::PermissionDenied => GuestError::PortForbidden(at.port()),
+        ErrorKind::AddrNotAvailable => GuestError::NotOurs(at.ip()),
+        _ => GuestError::Port { port: at.port(), source },
+    })
+}

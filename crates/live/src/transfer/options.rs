@@ -1,0 +1,111 @@
+//! `--tcp` and `--set`: the words of scenario files, read by the reader of scenario files, so that every scheme of the table has its parameters, its limits and
+//! its errors here too.
+
+use bentpipe_scenario::{Diagnostic, Scenario, Source, load};
+use bentpipe_tcp::{Config, Scheme};
+use core::fmt::Write as _;
+
+/// What a host's TCP is to be.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// As a scenario with one flow: title and parameters of a report come from it.
+    pub scenario: Scenario,
+    /// Of the end that sends.
+    pub sender: Config,
+    /// Of the end that receives.
+    pub receiver: Config,
+}
+
+/// Reads a scheme and other options of `[host]`, a name and a value each. Parameters of the scheme are named like options.
+///
+/// # Errors
+/// The first wrong name or value, and what to write instead.
+pub fn choose(title: &str, tcp: &str, sets: &[(String, String)]) -> Result<Choice, Box<Diagnostic>> {
+    let text = file(title, sets);
+    let source = Source::new("command line", text);
+    let mut all = vec![("tcp".to_owned(), tcp.to_owned())];
+    all.extend(sets.iter().filter(|(name, _)| is_name(name)).cloned());
+    let scenario = load(&source, &all, None)?;
+    let flow = &scenario.flows[0];
+    let (sender, receiver) = (flow.sender.clone(), flow.receiver.clone());
+    Ok(Choice { scenario, sender, receiver })
+}
+
+/// A scenario in which each set is a parameter, so that its errors point at the command line. What is no name is left as it is, and refused as an unknown key.
+fn file(title: &str, sets: &[(String, String)]) -> String {
+    let title: String = title.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
+    let mut text =
+        format!("schema = 1\ntitle = \"{title}\"\nduration = \"1 s\"\n[parameters]\ntcp = \"cubic\"\n");
+    let (mut scheme, mut host) = (String::new(), String::new());
+    let mut names: Vec<&str> = sets.iter().map(|(name, _)| name.as_str()).filter(|n| *n != "tcp").collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let of_scheme = Scheme::all().any(|s| s.growth.law().params.iter().any(|p| p.name == name));
+        if !is_name(name) {
+            let shown: String = name.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
+            let _ = writeln!(host, "\"{shown}\" = 0");
+            continue;
+        }
+        let _ = writeln!(text, "{name} = \"\"");
+        let _ = if of_scheme {
+            write!(scheme, ", {name} = \"${name}\"")
+        } else {
+            writeln!(host, "{name} = \"${name}\"")
+        };
+    }
+    let tcp =
+        if scheme.is_empty() { "\"$tcp\"".to_owned() } else { format!("{{ scheme = \"$tcp\"{scheme} }}") };
+    let _ = write!(
+        text,
+        "[host]\ntcp = {tcp}\n{host}[[hosts]]\nname = \"a\"\n[[hosts]]\nname = \"b\"\n\
+         [[links]]\nname = \"link\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\nbuffer = \"1 MB\"\n\
+         [[flows]]\nname = \"flow\"\nfrom = \"a\"\nto = \"b\"\n"
+    );
+    text
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::Duration;
+
+    fn set(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn every_scheme_of_the_table_can_be_chosen_and_its_parameters_set() {
+        for name in Scheme::NAMES {
+            let choice = choose("a title", name, &[]).unwrap();
+            assert_eq!((choice.sender.scheme.name, choice.scenario.title.as_str()), (name, "a title"));
+        }
+        let sets = [set("beta", "0.8"), set("iw", "4"), set("min_rto", "300 ms"), set("timestamps", "false")];
+        let choice = choose("\"a\\\n", "cubic", &sets).unwrap();
+        assert_ne!(choice.sender.scheme.growth, Scheme::default().growth);
+        assert_eq!((choice.sender.initial_window, choice.sender.rto.min), (4, Duration::from_millis(300)));
+        assert!(!choice.receiver.options.timestamps);
+        assert_eq!(choice.scenario.title, "a");
+        assert_eq!(choice.scenario.parameters.len(), 5);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_to_write_instead() {
+        for (tcp, sets, says) in [
+            ("bbrr", vec![], "bbr"),
+            ("cubic", vec![set("beta", "1.5")], "beta"),
+            ("reno", vec![set("beta", "0.8")], "is not a parameter of reno"),
+            ("cubic", vec![set("nonsense", "1")], "nonsense"),
+            ("cubic", vec![set("a b\"\n[x]", "1")], "a b[x]"),
+            ("cubic", vec![set("iw", "many")], "iw"),
+            ("", vec![], "tcp"),
+        ] {
+            let error = choose("t", tcp, &sets).expect_err(tcp).to_string();
+            assert!(error.contains(says), "{tcp}: {error}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A stream from a peer that calls.
+
+use super::{AGAIN, CHUNK, FAREWELL, LOOK, Look, Sink, TransferError, leave, rest};
+use crate::endpoint::{ConnId, Ending, EndpointError, Guest, GuestError, News};
+use bentpipe_base::Instant;
+use bentpipe_sim::report::FlowReport;
+use bentpipe_tcp::Config;
+use core::net::SocketAddr;
+
+/// A stream that arrived.
+#[derive(Debug)]
+pub struct Received {
+    /// The figures that a receiver knows.
+    pub report: FlowReport,
+    /// When it was over; listening began at 0.
+    pub end: Instant,
+    /// Who called.
+    pub from: SocketAddr,
+}
+
+/// Waits for one caller at `guest`'s port and gives `sink` what it sends, up to its end. `called` hears who it is.
+///
+/// # Errors
+/// When the connection breaks off, or the sink cannot be written.
+pub fn receive(
+    guest: &mut Guest,
+    config: &Config,
+    sink: &mut Sink,
+    called: &mut dyn FnMut(SocketAddr),
+    watch: &mut dyn FnMut(Look),
+) -> Result<Received, TransferError> {
+    let (id, from) = answer(guest, config)?;
+    called(from);
+    let start = guest.station.clock().now();
+    let mut receiver = Receiver { id, start, chunk: Vec::new(), at: 0, bytes: 0, last: start, ended: None };
+    let done = receiver.run(guest, sink, watch);
+    let end = guest.station.clock().now();
+    let is_whole = done.is_ok();
+    leave(guest, |endpoint| if is_whole { endpoint.close(id) } else { endpoint.abort(id) });
+    done?;
+    let name = format!("{from} > port {}", guest.port);
+    let mut report = FlowReport::of_bytes(name, "TCP", receiver.bytes, start, receiver.last);
+    report.established_s = Some(start.as_secs_f64());
+    report.finished_s = Some(receiver.last.as_secs_f64());
+    Ok(Received { report, end, from })
+}
+
+/// The first caller.
+fn answer(guest: &mut Guest, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
+    let port = guest.port;
+    guest.station.with(|e, _| e.listen(port, config, 1)).map_err(TransferError::Call)?;
+    let mut known = None;
+    loop {
+        let more = guest.station.take_in().map_err(TransferError::Port)?;
+        // the way back must be known before the first answer leaves
+        let caller = guest.station.with(|e, _| e.callers().next());
+        if let Some(caller) = caller.filter(|c| known != Some(*c)) {
+            match guest.answer(caller.ip()) {
+                // one that cannot be answered is no caller: it may be forged
+                Ok(()) | Err(GuestError::NoWay(_) | GuestError::NoNeighbour(..)) => known = Some(caller),
+                Err(other) => return Err(other.into()),
+            }
+        }
+        let next = guest.station.send_out().map_err(TransferError::Port)?;
+        let accepted = guest.station.with(|e, _| {
+            let id = e.accept(port)?;
+            e.stop_listening(port);
+            Some((id, e.addresses(id)?.1))
+        });
+        if let Some(accepted) = accepted {
+            return Ok(accepted);
+        }
+        if !more && !guest.station.with(|e, _| e.wants_to_send()) {
+            let look = guest.station.clock().now() + LOOK;
+            rest(guest, None, next, look)?;
+        }
+    }
+}
+
+struct Receiver {
+    id: ConnId,
+    start: Instant,
+    /// What was read and not written yet, from `at` on.
+    chunk: Vec<u8>,
+    at: usize,
+    /// Bytes that were read.
+    bytes: u64,
+    /// When the last of them were.
+    last: Instant,
+    /// When the end of the stream was read.
+    ended: Option<Instant>,
+}
+
+impl Receiver {
+    fn run(
+        &mut self,
+        guest: &mut Guest,
+        sink: &mut Sink,
+        watch: &mut dyn FnMut(Look),
+    ) -> Result<(), TransferError> {
+        let mut look = self.start + LOOK;
+        loop {
+            let next = guest.station.turn().map_err(TransferError::Port)?;
+            let mut over = false;
+            guest.station.with(|e, _| {
+                while let Some((id, news)) = e.news() {
+                    over |= id == self.id && news == News::Ended;
+                }
+            });
+            let blocked = self.drain(guest, sink)?;
+            let now = guest.station.clock().now();
+            if now >= look {
+                guest
+                    .station
+                    .with(|e, _| watch(Look::at(now, self.start, self.bytes, e.connection(self.id))));
+                look = now + LOOK;
+            }
+            // the end is ours to say once everything is written; whether its acknowledgment still comes changes nothing
+            if let Some(ended) = self.ended
+                && (over || now >= ended + FAREWELL)
+            {
+                return Ok(());
+            }
+            if !guest.station.with(|e, _| e.wants_to_send()) {
+                let next = if blocked { next.min(now + AGAIN) } else { next };
+                rest(guest, None, next, look)?;
+            }
+        }
+    }
+
+    /// Moves what has arrived to the sink; true when that takes no more.
+    fn drain(&mut self, guest: &mut Guest, sink: &mut Sink) -> Result<bool, TransferError> {
+        loop {
+            while self.at < self.chunk.len() {
+                match sink.write(&self.chunk[self.at..]).map_err(TransferError::Sink)? {
+                    0 => return Ok(true),
+                    written => self.at += written,
+                }
+            }
+            if self.ended.is_some() {
+                return Ok(false);
+            }
+            let now = guest.station.clock().now();
+            self.chunk.resize(CHUNK, 0);
+            let read = guest.station.with(|e, _| e.read(now, self.id, &mut self.chunk));
+            self.chunk.truncate(*read.as_ref().unwrap_or(&0));
+            self.at = 0;
+            match read {
+                Ok(0) => {
+                    self.ended = Some(now);
+                    let _ = guest.station.with(|e, _| e.shutdown(self.id));
+                    return Ok(false);
+                }
+                Ok(read) => {
+                    self.bytes += read as u64;
+                    self.last = now;
+                    // the network goes first: its window opens
+                    if guest.station.with(|e, _| e.wants_to_send()) {
+                        guest.station.send_out().map_err(TransferError::Port)?;
+                    }
+                }
+                Err(EndpointError::Ended(Ending::Closed) | EndpointError::NotNow) => return Ok(false),
+                Err(EndpointError::Ended(ending)) => {
+                    return Err(TransferError::Ended { ending, bytes: self.bytes });
+                }
+                Err(other) => return Err(TransferError::Call(other)),
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! How this host would send to an address: the question `ip route get` asks, and what is needed to do the same by hand.
+
+use super::link::Mac;
+use super::route::family;
+use super::{Error, Netlink};
+use core::net::IpAddr;
+use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteType};
+use std::io;
+
+/// The way to an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Number of the interface.
+    pub interface: u32,
+    /// The address that packets come from.
+    pub source: IpAddr,
+    /// The router that they go to first; `None` when the address is reached directly.
+    pub gateway: Option<IpAddr>,
+    /// The address is one of this host's.
+    pub local: bool,
+}
+
+/// What an interface is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Hardware address; zeros where it has none of six bytes.
+    pub mac: Mac,
+    /// Longest packet in bytes.
+    pub mtu: u32,
+    /// Neighbours' hardware addresses are asked for; without that, frames go to the interface's own.
+    pub resolves: bool,
+    /// It leads back to this host.
+    pub loopback: bool,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Netlink {
+    /// How packets to `to` would go.
+    ///
+    /// # Errors
+    /// When there is no route.
+    pub fn way_to(&mut self, to: IpAddr) -> Result<Way, Error> {
+        let mut message = RouteMessage::default();
+        (message.header.address_family, message.header.destination_prefix_length) = family(to);
+        message.attributes.push(RouteAttribute::Destination(to.into()));
+        let mut way = None;
+        let take = |answer| {
+            if let RouteNetlinkMessage::NewRoute(route) = answer {
+                way = read(&route);
+            }
+        };
+        let asked = self.exchange(RouteNetlinkMessage::GetRoute(message), NLM_F_REQUEST | NLM_F_ACK, take);
+        let missing = || io::Error::from(io::ErrorKind::NetworkUnreachable);
+        asked
+            .and_then(|()| way.ok_or_else(missing))
+            .map_err(|source| Error { what: format!("there is no route to {to}"), source })
+    }
+
+    /// An interface by its number, with its addresses.
+    ///
+    /// # Errors
+    /// When there is none, or the kernel does not answer.
+    pub fn interface(&mut self, index: u32) -> Result<Interface, Error> {
+        let failed = |source| Error { what: format!("interface {index} cannot be looked at"), source };
+        let mut found = None;
+        self.list(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
+            if let RouteNetlinkMessage::NewLink(link) = message
+                && link.header.index == index
+            {
+                found = Some(interface(&link));
+            }
+        })
+        .map_err(failed)?;
+        let mut found = found.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        self.addresses(|of, address| {
+            if of == index {
+                found.addresses.push(address);
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// The number of the interface that has this address; `None` when it is not this host's.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn interface_with(&mut self, wanted: IpAddr) -> Result<Option<u32>, Error> {
+        let mut found = None;
+        self.addresses(|of, address| {
+            if address == wanted {
+                found = Some(of);
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// The hardware address of a neighbour, where the kernel knows it.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn neighbour(&mut self, interface: u32, address: IpAddr) -> Result<Option<Mac>, Error> {
+        let mut found = None;
+        self.list(RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()), |message| {
+            if let RouteNetlinkMessage::NewNeighbour(neighbour) = message
+                && neighbour.header.ifindex == interface
+                && let Some(mac) = mac_of(&neighbour, address)
+            {
+                found = Some(mac);
+            }
+        })
+        .map_err(|source| Error { what: "neighbours cannot be listed".to_owned(), source })?;
+        Ok(found)
+    }
+
+    fn addresses(&mut self, mut each: impl FnMut(u32, IpAddr)) -> Result<(), Error> {
+        self.list(RouteNetlinkMessage::GetAddress(AddressMessage::default()), |message| {
+            let RouteNetlinkMessage::NewAddress(address) = message else { return };
+            // of a point-to-point interface `Address` is the other end's
+            let local = address.attributes.iter().find_map(|a| match a {
+                AddressAttribute::Local(ip) => Some(*ip),
+                _ => None,
+            });
+            let own = local.or_else(|| {
+                address.attributes.iter().find_map(|a| match a {
+                    AddressAttribute::Address(ip) => Some(*ip),
+                    _ => None,
+                })
+            });
+            if let Some(ip) = own {
+                each(address.header.index, ip);
+            }
+        })
+        .map_err(|source| Error { what: "addresses cannot be listed".to_owned(), source })
+    }
+}
+
+fn read(route: &RouteMessage) -> Option<Way> {
+    let (mut interface, mut source, mut gateway) = (None, None, None);
+    for attribute in &route.attributes {
+        match attribute {
+            RouteAttribute::Oif(index) => interface = Some(*index),
+            RouteAttribute::PrefSource(address) => source = ip(address),
+            RouteAttribute::Gateway(address) => gateway = ip(address),
+            _ => {}
+        }
+    }
+    let local = route.header.kind == RouteType::Local;
+    Some(Way { interface: interface?, source: source?, gateway, local })
+}
+
+const fn ip(address: &RouteAddress) -> Option<IpAddr> {
+    match address {
+        RouteAddress::Inet(ip) => Some(IpAddr::V4(*ip)),
+        RouteAddress::Inet6(ip) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    }
+}
+
+fn interface(link: &LinkMessage) -> Interface {
+    let mut found = Interface {
+        index: link.header.index,
+        resolves: !link.header.flags.contains(LinkFlags::Noarp),
+        loopback: link.header.flags.contains(LinkFlags::Loopback),
+        ..Interface::default()
+    };
+    for attribute in &link.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => name.clone_into(&mut found.name),
+            LinkAttribute::Mtu(mtu) => found.mtu = *mtu,
+            LinkAttribute::Address(bytes) => {
+                found.mac = bytes.as_slice().try_into().unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn mac_of(neighbour: &NeighbourMessage, wanted: IpAddr) -> Option<Mac> {
+    let is = neighbour.attributes.iter().any(|a| match a {
+        NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => IpAddr::V4(*ip) == wanted,
+        NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => IpAddr::V6(*ip) == wanted,
+        _ => false,
+    });
+    neighbour.attributes.iter().filter(|_| is).find_map(|a| match a {
+        NeighbourAttribute::LinkLayerAddress(bytes) => bytes.as_slice().try_into().ok(),
+        _ => None,
+    })
+}

@@ -1,0 +1,88 @@
+//! A TCP port of the kernel's that hears nothing: for a TCP of somebody else's that lives at one of the kernel's own addresses.
+//!
+//! Whoever reads and writes packets at an address of the kernel's has a rival: the kernel's TCP knows of no such connection and answers each packet of the
+//! peer's with a RST. So the port is taken from it in the usual way, by a socket that listens there, and that socket has a filter which lets nothing in:
+//! the kernel finds it, asks the filter, and throws the packet away without a word (packet sockets have seen it before). No permission is needed, nobody
+//! else can take the port meanwhile, and nothing is left when the process ends, however it ends.
+
+#![allow(unsafe_code, reason = "SO_ATTACH_FILTER; the block says why it is sound")]
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+/// The port, for as long as it lives.
+#[derive(Debug)]
+pub struct SilentPort {
+    /// Held open; nothing ever comes in.
+    _socket: OwnedFd,
+    address: SocketAddr,
+}
+
+impl SilentPort {
+    /// Takes the port of `at` in the calling thread's network namespace; port 0 is any that is free.
+    ///
+    /// # Errors
+    /// When the port is taken, the address is not of this namespace, or an ordinary user asks for a port below 1024.
+    pub fn take(at: SocketAddr) -> io::Result<Self> {
+        let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        if at.is_ipv6() {
+            sockopt::set_ipv6_v6only(&socket, true)?;
+        }
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        rustix::net::bind(&socket, &at)?;
+        // before it listens: no caller shall hear of it
+        let_nothing_in(&socket)?;
+        rustix::net::listen(&socket, 1)?;
+        let address = rustix::net::getsockname(&socket)?;
+        let v4 = SocketAddrV4::try_from(address.clone()).map(SocketAddr::V4);
+        let address = v4.or_else(|_| SocketAddrV6::try_from(address).map(SocketAddr::V6))?;
+        Ok(Self { _socket: socket, address })
+    }
+
+    /// Address and port.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Attaches a filter (Documentation/networking/filter.rst) of one instruction: accept no byte.
+fn let_nothing_in(socket: &OwnedFd) -> io::Result<()> {
+    let mut nothing = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
+    let program = libc::sock_fprog { len: 1, filter: nothing.as_mut_ptr() };
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+    let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    // SAFETY: the kernel copies the program and its one instruction, which live during the call; `len` is the size of `program`.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const program).cast(), len) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::ErrorKind;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    #[test]
+    fn a_silent_port_is_taken_and_never_answers() {
+        let port = SilentPort::take("127.0.0.1:0".parse().unwrap()).unwrap();
+        assert_ne!(port.address().port(), 0);
+        assert_eq!(TcpListener::bind(port.address()).unwrap_err().kind(), ErrorKind::AddrInUse);
+        // neither a SYN/ACK nor a RST
+        let called = TcpStream::connect_timeout(&port.address(), Duration::from_millis(300));
+        assert_eq!(called.unwrap_err().kind(), ErrorKind::TimedOut);
+        let at = port.address();
+        drop(port);
+        assert_eq!(TcpStream::connect(at).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn a_port_that_is_taken_cannot_be_silenced() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let refused = SilentPort::take(taken.local_addr().unwrap()).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::AddrInUse);
+    }
+}

@@ -1,0 +1,127 @@
+//! Making super-packets: headers for a payload that others cut and sum up.
+//!
+//! What the kernel's own TCP hands to a card that cuts (`tcp_gso_segment`, net/ipv4/tcp_offload.c): lengths of the whole, the sum of the pseudo-header in the
+//! place of the checksum, FIN and PSH that will stand in the last segment only.
+
+use super::VnetHeader;
+use crate::checksum::pseudo_header;
+use crate::error::{Fault, WireError};
+use crate::layout::Ends;
+use crate::options::OPTION_SPACE;
+use crate::segment::{Segment, emit_network, emit_options, fixed_header};
+use crate::tcp::TcpFixed;
+use zerocopy::IntoBytes;
+
+/// Offset of the checksum field in a TCP header.
+const CHECKSUM: u16 = 16;
+
+/// Appends the headers of `segment` to `out` as those of a packet with `payload` bytes, which are to follow them, instead of its own. Each packet on the wire
+/// gets `size` of them, the last one what is left. Returns the note that goes with it; the checksum is left to whoever cuts.
+///
+/// # Errors
+/// When the options need more than 40 bytes or the packet more than an IP header can say; `out` is then as before.
+pub fn emit_uncut(
+    segment: &Segment<'_>,
+    payload: usize,
+    size: u16,
+    out: &mut Vec<u8>,
+) -> Result<VnetHeader, WireError> {
+    let tcp_len = usize::from(segment.tcp.wire_len());
+    if tcp_len > size_of::<TcpFixed>() + OPTION_SPACE {
+        return Err(WireError::new(Fault::OptionSpaceFull, out.len()));
+    }
+    let start = out.len();
+    emit_network(segment, tcp_len + payload, out)?;
+    let transport = out.len();
+    out.extend_from_slice(fixed_header(segment, tcp_len).as_bytes());
+    emit_options(&segment.tcp, out);
+    let sum = pseudo_header(&segment.ends, crate::TCP, tcp_len + payload).fold();
+    let at = transport + usize::from(CHECKSUM);
+    out[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    let is_cut = payload > usize::from(size);
+    let kind = match segment.ends {
+        Ends::V4 { .. } => VnetHeader::GSO_TCPV4,
+        Ends::V6 { .. } => VnetHeader::GSO_TCPV6,
+    };
+    Ok(VnetHeader {
+        flags: VnetHeader::NEEDS_CSUM,
+        gso_type: if is_cut { kind } else { VnetHeader::GSO_NONE },
+        hdr_len: (out.len() - start) as u16,
+        gso_size: if is_cut { size } else { 0 },
+        csum_start: (transport - start) as u16,
+        csum_offset: CHECKSUM,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offload::{HEADER_SPACE, Super, complete};
+    use crate::{emit, parse};
+    use bentpipe_base::{Flags, Seq, TcpHeader, Timestamps};
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    /// Cut and summed up, it is what would have been sent piece by piece.
+    #[test]
+    fn a_super_packet_is_cut_into_the_packets_it_stands_for() {
+        let v4 = Ends::V4 { src: Ipv4Addr::new(10, 0, 0, 1), dst: Ipv4Addr::new(10, 0, 0, 2) };
+        let v6 = Ends::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::from(2) };
+        let stream: Vec<u8> = (0..40_001_u32).map(|i| (i * 7 + i / 251) as u8).collect();
+        for (ends, len) in [(v4, 40_001), (v6, 40_001), (v4, 1448), (v6, 1), (v4, 2896)] {
+            let payload = &stream[..len];
+            let tcp = TcpHeader {
+                seq: Seq(u32::MAX - 5000),
+                ack: Seq(77),
+                window: 512,
+                flags: Flags::ACK.with(Flags::PSH).with(Flags::FIN),
+                timestamps: Some(Timestamps { value: 9, echo: 8 }),
+                ..TcpHeader::default()
+            };
+            let whole = Segment {
+                ends,
+                sport: 1,
+                dport: 2,
+                hops: 64,
+                dscp: bentpipe_base::Dscp::default(),
+                ecn: bentpipe_base::Ecn::Ect0,
+                tcp,
+                payload: &[],
+            };
+            let mut bytes = Vec::new();
+            let vnet = emit_uncut(&whole, len, 1448, &mut bytes).unwrap();
+            bytes.extend_from_slice(payload);
+            let all = Super::parse(&bytes, &vnet).unwrap();
+            assert_eq!(all.pieces(), len.div_ceil(1448));
+            for i in 0..all.pieces() {
+                let mut header = [0; HEADER_SPACE];
+                let piece = all.piece(&bytes, i..i + 1, &mut header);
+                let mut cut = [&header[..piece.header_len], &bytes[piece.payload]].concat();
+                assert!(complete(&mut cut, &piece.vnet));
+                let (from, to) = (i * 1448, len.min(i * 1448 + 1448));
+                let mut expected = Segment { payload: &payload[from..to], ..whole };
+                expected.tcp.seq = whole.tcp.seq.at(from as u64);
+                if to < len {
+                    expected.tcp.flags = Flags::ACK;
+                }
+                let mut alone = Vec::new();
+                emit(&expected, &mut alone).unwrap();
+                assert_eq!(parse(&cut), Ok(expected));
+                // only the identification may count on (and with it the header's checksum): packets that may not be fragmented need none
+                let from = if ends == v4 { 12 } else { 0 };
+                assert_eq!(cut[from..], alone[from..]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_header_can_say_is_refused_and_leaves_nothing_behind() {
+        let ends = Ends::V4 { src: Ipv4Addr::LOCALHOST, dst: Ipv4Addr::BROADCAST };
+        let (dscp, ecn) = (bentpipe_base::Dscp::default(), bentpipe_base::Ecn::NotEct);
+        let (tcp, payload) = (TcpHeader::default(), &[][..]);
+        let segment = Segment { ends, sport: 1, dport: 2, hops: 1, dscp, ecn, tcp, payload };
+        let mut out = vec![1, 2, 3];
+        assert!(emit_uncut(&segment, 65_496, 1460, &mut out).is_err());
+        assert_eq!(out, [1, 2, 3]);
+        assert!(emit_uncut(&segment, 65_495, 1460, &mut out).is_ok());
+    }
+}

@@ -1,0 +1,126 @@
+//! The engine as a real TCP against the kernel's, over emulated links (6).
+
+use crate::accept::List;
+use crate::accept::place::{Place, judge};
+use crate::item::{Item, Verdict};
+use lab::stats::median;
+use lab::transfers::{Link, Order, Tcp, mixture, run};
+use lab::{Outcome, Rig, Who};
+use std::time::Duration;
+
+/// Case L: bytes, and how often.
+const L_BYTES: u64 = 8_388_608;
+const RUNS: usize = 20;
+/// Case W: bytes (about a minute of the link), its rate, and the share of a packet that is payload beside timestamps.
+const W_BYTES: u64 = 150_000_000;
+const W_BPS: f64 = 24e6;
+const PAYLOAD: f64 = 1448.0 / 1500.0;
+const W_LOSS: f64 = 0.01;
+/// Of a transfer over W this passes before the first byte leaves and after the last one has left: round trips of one second.
+const W_OPEN_S: f64 = 2.0;
+/// Transfers of random size and kind, as the issue asks and shorter.
+const INTACT: (usize, usize) = (1000, 200);
+/// Transfers of one session.
+const BATCH: usize = 100;
+/// Schemes of the mixture, as far as this build has them.
+const SCHEMES: [&str; 8] = ["cubic", "bbr", "hybla", "newreno", "westwood", "bbr3", "htcp", "swift-sat"];
+const LIMIT: Duration = Duration::from_secs(900);
+
+pub(super) fn check(place: &Place, list: &mut List) {
+    let rig = match place.rig(Who::Ourselves) {
+        Ok(rig) => rig,
+        Err(why) => {
+            list.line(6, &judge("a place to run in", Outcome::<()>::Err(why), |()| (String::new(), false)));
+            return;
+        }
+    };
+    let kernel = times(&rig, (Tcp::Kernel, Tcp::Kernel), &["bbr"]);
+    list.line(6, &judge("case L, the kernel's own bbr (reported)", kernel, |t| (seconds(&t), true)));
+    case_l(&rig, list, &["bbr"], 1.15);
+    case_l(&rig, list, &["explicit-rate", "--set", "grant=100 Mbit/s"], 0.90);
+    case_w(&rig, list, &["bbr"], None);
+    case_w(&rig, list, &["explicit-rate", "--set", "grant=24 Mbit/s"], Some(0.97));
+    let count = if place.long { INTACT.0 } else { INTACT.1 };
+    let short = if place.long { "" } else { " (short)" };
+    let what = format!("{count} transfers of all kinds, 1 % lost both ways: all intact{short}");
+    list.line(6, &judge(&what, intact(&rig, count), |bytes| (format!("{bytes} bytes"), true)));
+}
+
+fn is_known(rig: &Rig, scheme: &str) -> bool {
+    // a scheme that is not there is refused before anything else is looked at
+    let done = rig.run(&["send", "nobody.invalid:1", "--tcp", scheme], Duration::from_secs(30));
+    done.is_ok_and(|done| done.err.contains("nobody.invalid"))
+}
+
+fn order(pair: (Tcp, Tcp), bytes: u64, seed: u64, tcp: &[&str]) -> Order {
+    let tcp = tcp.iter().map(|word| (*word).to_owned()).collect();
+    Order { pair, from_near: true, v6: false, bytes, seed, tcp }
+}
+
+/// Seconds from the call to the last acknowledgment, over case L.
+fn times(rig: &Rig, pair: (Tcp, Tcp), tcp: &[&str]) -> Outcome<Vec<f64>> {
+    let orders: Vec<_> = (0..RUNS).map(|i| order(pair, L_BYTES, i as u64, tcp)).collect();
+    let results = run(rig, &Link::L, 1, &orders, LIMIT)?;
+    let fault = results.iter().find(|r| !r.fault.is_empty());
+    fault.map_or_else(|| Ok(results.iter().map(|r| r.seconds).collect()), |r| Err(r.fault.clone()))
+}
+
+fn seconds(all: &[f64]) -> String {
+    let (least, most) =
+        all.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), s| (least.min(*s), most.max(*s)));
+    format!("{:.3} s (median of {}), {least:.3} to {most:.3} s", median(all), all.len())
+}
+
+fn case_l(rig: &Rig, list: &mut List, tcp: &[&str], most_s: f64) {
+    let what = format!("case L, {}: <= {most_s:.2} s", tcp[0]);
+    if !is_known(rig, tcp[0]) {
+        list.line(6, &Item::new(what, "this build has no such scheme", Verdict::Skipped));
+        return;
+    }
+    let measured = times(rig, (Tcp::Engine, Tcp::Kernel), tcp);
+    list.line(6, &judge(&what, measured, |t| (seconds(&t), median(&t) <= most_s)));
+}
+
+fn case_w(rig: &Rig, list: &mut List, tcp: &[&str], share: Option<f64>) {
+    let bound =
+        share.map_or_else(|| "(reported)".to_owned(), |s| format!(">= {:.0} % of (1-p) x link", s * 100.0));
+    let what = format!("case W + 1 % loss, {}: {bound}", tcp[0]);
+    if !is_known(rig, tcp[0]) {
+        list.line(6, &Item::new(what, "this build has no such scheme", Verdict::Skipped));
+        return;
+    }
+    let orders = [order((Tcp::Engine, Tcp::Kernel), W_BYTES, 1, tcp)];
+    let measured = run(rig, &Link::W, 1, &orders, LIMIT).and_then(|all| match &all[..] {
+        [one] if one.fault.is_empty() => {
+            // the report's own figure where it has one
+            let steady = one.flow["steady_bps"].as_f64();
+            Ok(steady.unwrap_or(W_BYTES as f64 * 8.0 / (one.seconds - W_OPEN_S)))
+        }
+        [one] => Err(one.fault.clone()),
+        _ => Err("no result".to_owned()),
+    });
+    let most = W_BPS * PAYLOAD * (1.0 - W_LOSS);
+    list.line(
+        6,
+        &judge(&what, measured, |bps| {
+            let got = bps / most;
+            (format!("{:.2} Mbit/s, {:.1} %", bps / 1e6, got * 100.0), share.is_none_or(|s| got >= s))
+        }),
+    );
+}
+
+/// Bytes that were carried and compared.
+fn intact(rig: &Rig, count: usize) -> Outcome<u64> {
+    let schemes: Vec<_> = SCHEMES.into_iter().filter(|s| is_known(rig, s)).collect();
+    let orders = mixture(count, 1, &schemes);
+    for (batch, seed) in orders.chunks(BATCH).zip(1..) {
+        let results = run(rig, &Link::BAD, seed, batch, LIMIT)?;
+        if results.len() != batch.len() {
+            return Err(format!("{} of {} transfers in batch {seed}", results.len(), batch.len()));
+        }
+        if let Some((order, result)) = batch.iter().zip(&results).find(|(_, r)| !r.fault.is_empty()) {
+            return Err(format!("{order:?}: {}", result.fault));
+        }
+    }
+    Ok(orders.iter().map(|o| o.bytes).sum())
+}
