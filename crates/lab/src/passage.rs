@@ -164,7 +164,8 @@ impl Passage {
     pub fn carry(&self, carrier: Carrier, hop: &str) -> Outcome<Gateway> {
         let (kind, rules, bare) = match carrier {
             Carrier::Kernel => return Ok(Gateway(None)),
-            Carrier::Bare(kind) => (kind, "pass", true),
+            // without a rate only what could be accelerated comes to a gateway at all
+            Carrier::Bare(kind) => (kind, "accelerate", true),
             Carrier::Passing(kind) => (kind, "pass", false),
             Carrier::Accelerated(kind) => (kind, "accelerate", false),
         };
