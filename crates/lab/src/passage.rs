@@ -66,7 +66,7 @@ pub enum Carrier {
     Kernel,
     /// A loop that copies from port to port and looks at nothing.
     Bare(Kind),
-    /// A gateway whose rules let every connection pass.
+    /// A gateway whose rules let every connection pass; routed and without a rate such packets stay with the kernel.
     Passing(Kind),
     /// A gateway that accelerates every connection.
     Accelerated(Kind),
