@@ -5,7 +5,7 @@
 
 use bentpipe_accelerate::path::parse::HEADER_SPACE;
 use bentpipe_accelerate::path::{Held, Other, Parsed, Unit, emit, parse};
-use bentpipe_base::{Dscp, Ecn, Flags, Foreign, Packet, SackList, Seq, TcpHeader, Timestamps};
+use bentpipe_base::{Dscp, Ecn, Flags, Foreign, Packet, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
 use bentpipe_wire::offload::{self, Super, VnetHeader, complete};
 use bentpipe_wire::{Checksum, Edit, Ends, Ipv4, Layout, OptionKind, Segment, pseudo_header, read_tcp};
 use proptest::prelude::*;
@@ -67,7 +67,18 @@ fn header() -> impl Strategy<Value = TcpHeader> {
         let (mss, window_scale, sack_permitted) = if n.3 & 2 == 2 { on_syn } else { (None, None, false) };
         let timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
         let (seq, ack, window, flags) = (Seq(n.0), Seq(n.1), n.2, Flags(n.3));
-        TcpHeader { seq, ack, window, flags, mss, window_scale, sack_permitted, timestamps, sack }
+        TcpHeader {
+            seq,
+            ack,
+            window,
+            flags,
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            sack,
+            probe: ProbeOption::None,
+        }
     })
 }
 

@@ -66,7 +66,7 @@ pub enum Carrier {
     Kernel,
     /// A loop that copies from port to port and looks at nothing.
     Bare(Kind),
-    /// A gateway whose rules let every connection pass.
+    /// A gateway whose rules let every connection pass; routed and without a rate such packets stay with the kernel.
     Passing(Kind),
     /// A gateway that accelerates every connection.
     Accelerated(Kind),
@@ -164,7 +164,8 @@ impl Passage {
     pub fn carry(&self, carrier: Carrier, hop: &str) -> Outcome<Gateway> {
         let (kind, rules, bare) = match carrier {
             Carrier::Kernel => return Ok(Gateway(None)),
-            Carrier::Bare(kind) => (kind, "pass", true),
+            // without a rate only what could be accelerated comes to a gateway at all
+            Carrier::Bare(kind) => (kind, "accelerate", true),
             Carrier::Passing(kind) => (kind, "pass", false),
             Carrier::Accelerated(kind) => (kind, "accelerate", false),
         };

@@ -67,11 +67,29 @@ pub fn raise() -> Raised {
     }
 }
 
+/// Makes the calling thread an ordinary one for a while.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn lower() -> io::Result<()> {
+    schedule(libc::SCHED_OTHER, 0)
+}
+
+/// Gives real-time priority back to a thread that had it; false when it is not allowed any more.
+pub fn raise_again() -> bool {
+    fifo().is_ok()
+}
+
 fn fifo() -> io::Result<()> {
+    schedule(libc::SCHED_FIFO, FIFO)
+}
+
+fn schedule(policy: libc::c_int, priority: i32) -> io::Result<()> {
     // SAFETY: integers; all zeros is a value.
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-    param.sched_priority = FIFO;
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    param.sched_priority = priority;
+    // once set, only who may raise priorities may take it away
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is the calling thread and `param` lives during the call. Not by libc's function, which musl has as a stub.
     let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -4,6 +4,7 @@
 
 use super::error::Error;
 use super::plan::Plan;
+use super::sandbox;
 use super::session::{Session, Sessions};
 use super::setup;
 use crate::status::Http;
@@ -51,7 +52,11 @@ impl Finding {
         Self { name: name.to_owned(), standing, found: found.into(), mends }
     }
 
-    fn good(name: &str, found: impl Into<String>) -> Self {
+    pub(super) fn lack(name: &str, found: impl Into<String>) -> Self {
+        Self::new(name, Standing::Lack, found, &[])
+    }
+
+    pub(super) fn good(name: &str, found: impl Into<String>) -> Self {
         Self::new(name, Standing::Good, found, &[])
     }
 }
@@ -111,6 +116,7 @@ pub fn check(file: &GatewayFile, sessions: &Sessions, can_inline: bool) -> Check
             findings.push(rehearsal(&plan));
         }
     }
+    findings.extend(sandbox::findings());
     findings.extend(listeners(file));
     Check { intercepted: Plan::intercepted(file), plan, findings }
 }

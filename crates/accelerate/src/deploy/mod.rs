@@ -4,6 +4,7 @@
 //! the data path behind [`Engine`], until a signal -> everything taken back. [`undo()`] takes back what a killed one has left.
 
 mod check;
+mod divert;
 mod engine;
 mod error;
 mod kept;
@@ -16,6 +17,7 @@ mod resume;
 mod run;
 #[cfg(test)]
 mod run_tests;
+mod sandbox;
 mod session;
 mod setup;
 mod signals;
@@ -28,5 +30,6 @@ pub use kept::Place;
 pub use live::Live;
 pub use plan::{Plan, Step};
 pub use run::{Event, Level, Running, run};
+pub use sandbox::Sandbox;
 pub use session::{RUN_FOLDER, Session, Sessions};
 pub use undo::undo;

@@ -10,14 +10,11 @@
 //!
 //! Inline: nothing but the two interfaces, which are brought up.
 
+use super::divert::{self, LIBERAL, Scope};
 use bentpipe_os::netlink::MarkRule;
 use bentpipe_os::sysctl;
-use bentpipe_scenario::gateway_file::{Deploy, GatewayFile, Kind};
-use core::fmt::Write as _;
+use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use std::fs;
-
-/// Where connection tracking keeps whether it minds data beyond a window.
-const LIBERAL: &str = "net/netfilter/nf_conntrack_tcp_be_liberal";
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +122,7 @@ impl Plan {
             // the gateway sends beyond the window that the receiver advertised: that is its purpose
             steps.push(Step::Setting { name: LIBERAL.to_owned(), value: "1".to_owned(), was });
         }
-        let script = script(deploy, file.hop.rate.is_some(), tracked.is_some());
+        let script = divert::script(file, Scope::of(file), tracked.is_some());
         steps.push(Step::Nft { table: deploy.nft_table.clone(), script });
         Self { steps }
     }
@@ -137,10 +134,15 @@ impl Plan {
         if deploy.kind == Kind::Inline {
             return vec![format!("every frame between {lan} and {}", deploy.satellite)];
         }
-        let outward = if file.hop.rate.is_some() { "everything" } else { "TCP" };
+        let (outward, inward) = match Scope::of(file) {
+            Scope::All => ("everything", "TCP"),
+            Scope::Tcp => ("TCP", "TCP"),
+            Scope::Policy => ("TCP that the policy could accelerate,", "the same"),
+            Scope::Nothing => return vec!["nothing: the policy accelerates no connection".to_owned()],
+        };
         vec![
             format!("{outward} that is forwarded from {lan} to {}", deploy.satellite),
-            format!("TCP that is forwarded from {} to {lan}", deploy.satellite),
+            format!("{inward} that is forwarded from {} to {lan}", deploy.satellite),
         ]
     }
 }
@@ -161,36 +163,6 @@ fn own_settings(tun: &str, v6: bool) -> Vec<Step> {
     steps
 }
 
-/// The nftables rules. Priorities: -300 is before connection tracking (-200), -90 is after addresses are translated back (-100).
-fn script(deploy: &Deploy, paced: bool, tracked: bool) -> String {
-    let Deploy { nft_table: table, satellite, tun_lan, mark, .. } = deploy;
-    let lan = deploy.lan.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-    let (from_lan, from_satellite) = (format!("{mark:#x}"), format!("{:#x}", mark + 1));
-    // what shares the hop has to share the pacer
-    let which = if paced { "" } else { " meta l4proto tcp" };
-    let mut out = format!(
-        "add table inet {table}
-add chain inet {table} outward {{ type filter hook prerouting priority -300; policy accept; }}
-add rule inet {table} outward iifname {{ {lan} }}{which} fib daddr oifname \"{satellite}\" meta mark set {from_lan}
-"
-    );
-    if tracked {
-        let _ = write!(
-            out,
-            "add rule inet {table} outward meta mark {from_lan} fib daddr . mark oifname \"{tun_lan}\" notrack
-add rule inet {table} outward iifname \"{tun_lan}\" notrack
-"
-        );
-    }
-    let _ = write!(
-        out,
-        "add chain inet {table} inward {{ type filter hook prerouting priority -90; policy accept; }}
-add rule inet {table} inward iifname \"{satellite}\" meta l4proto tcp fib daddr oifname {{ {lan} }} meta mark set {from_satellite}
-"
-    );
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,21 +175,6 @@ mod tests {
             "schema = 1\n[satellite]\n{rate}\n[deploy]\nkind = \"{kind}\"\nlan = {lan}\nsatellite = \"eth0\"\n"
         );
         load(&Source::new("t", text)).unwrap()
-    }
-
-    #[test]
-    fn a_rate_brings_everything_to_the_pacer() {
-        let plain = script(&file("routed", "").deploy, false, false);
-        let line = |s: &str, what: &str| s.lines().find(|l| l.contains(what)).unwrap().to_owned();
-        assert_eq!(
-            line(&plain, "outward iifname {"),
-            "add rule inet bentpipe_gateway outward iifname { \"eth1\", \"eth2\" } meta l4proto tcp fib daddr oifname \"eth0\" meta mark set 0x6270"
-        );
-        assert!(!plain.contains("notrack"));
-        let paced = script(&file("routed", "rate = \"1 Mbit/s\"").deploy, true, true);
-        assert!(!line(&paced, "outward iifname {").contains("l4proto"));
-        assert!(line(&paced, "inward iifname").contains("meta l4proto tcp"));
-        assert_eq!(paced.matches("notrack").count(), 2);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests and the passing of time; at the end all is taken back.
 
 use super::check::check;
+use super::divert::{self, Scope};
 use super::engine::{Engine, Inline, Orders, Start};
 use super::error::Error;
 use super::plan::Plan;
 use super::privileges;
+use super::sandbox::Sandbox;
 use super::session::{Locked, Session, Sessions};
 use super::setup::{self, Debts};
 use super::signals::{Signals, Wish};
@@ -12,7 +14,7 @@ use crate::status::{Figures, Groups, Http, PAGE, Records, Reply, Request, Status
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::clock::realtime;
 use bentpipe_os::lines::{Asked, Server};
-use bentpipe_os::{Clock, PacketPort, namespace, wait};
+use bentpipe_os::{Clock, PacketPort, namespace, nft, wait};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use std::path::{Path, PathBuf};
 
@@ -143,11 +145,16 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     let ports: [Box<dyn PacketPort>; 2] =
         opened.try_into().map_err(|_| Error::Engine("it needs two ports".to_owned()))?;
     privileges::give_up().map_err(|e| Error::system("capabilities cannot be given up", e))?;
+    let sandbox = Sandbox::enter(&file, running.path, running.sessions.folder(), &session.socket);
+    if !sandbox.is_whole() {
+        let text = format!("Landlock: {}; seccomp: {}", sandbox.landlock, sandbox.seccomp);
+        running.say(Level::Warning, "sandbox", text);
+    }
     let keep = Some(running.sessions.place(&session.name, session.network));
     let orders = Orders { keep, ..Orders::new(file) };
     let engine = (running.start)(ports, &orders).map_err(Error::Engine)?;
     running.say(Level::Info, "started", format!("gateway {} of {}", session.name, running.path));
-    let mut gateway = Gateway::new(orders, engine);
+    let mut gateway = Gateway::new(orders, engine, sandbox);
     let why = gateway.attend(running, &mut desk, signals);
     // first nothing is held any more: what took the way around us would overtake it, beyond what an old receiver's window takes
     if let Err(error) = gateway.let_pass() {
@@ -212,11 +219,16 @@ pub(super) struct Gateway {
     bypass: Option<String>,
     rates: Rates,
     clock: Clock,
+    sandbox: Sandbox,
+    /// What the kernel brings.
+    scope: Scope,
 }
 
 impl Gateway {
-    pub(super) fn new(orders: Orders, engine: Box<dyn Engine>) -> Self {
+    pub(super) fn new(orders: Orders, engine: Box<dyn Engine>, sandbox: Sandbox) -> Self {
         Self {
+            scope: Scope::of(&orders.file),
+            sandbox,
             orders,
             engine,
             groups: Groups::default(),
@@ -325,6 +337,7 @@ impl Gateway {
         } else {
             Some(self::records(&file).map_err(|e| e.to_string())?)
         };
+        self.bring(&file)?;
         let orders = Orders::new(file);
         self.engine.tell(&orders)?;
         if let Some(new) = new {
@@ -334,6 +347,23 @@ impl Gateway {
         self.groups = Groups::default();
         (self.orders, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
         Ok(format!("{} is in force", running.path))
+    }
+
+    /// Has the kernel bring what `file` needs beside what the old one did: connections that are accelerated must go on to come, whatever the new rules say of such.
+    fn bring(&mut self, file: &GatewayFile) -> Result<(), String> {
+        let old = &self.orders.file;
+        let is_as_before = (&file.rules, file.otherwise) == (&old.rules, old.otherwise);
+        let wider = self.scope.beside(Scope::of(file), is_as_before);
+        if file.deploy.kind == Kind::Inline || wider == self.scope {
+            return Ok(());
+        }
+        let table = &file.deploy.nft_table;
+        let script = divert::script(file, wider, divert::is_tracked());
+        // one transaction: no packet sees a table that is half there
+        nft::run(&format!("delete table inet {table}\n{script}"))
+            .map_err(|why| format!("error: nft: {why}"))?;
+        self.scope = wider;
+        Ok(())
     }
 
     /// Once in a while: records, the comparison, and what follows from it.
@@ -404,6 +434,7 @@ impl Gateway {
             figures,
             sample: (file.sample > 0.0).then(|| self.groups.compare()),
             records_lost: records.map_or(0, Records::lost),
+            sandbox: self.sandbox.clone(),
         }
     }
 }

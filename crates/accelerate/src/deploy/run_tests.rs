@@ -2,6 +2,7 @@
 
 use super::engine::{Engine, Orders};
 use super::run::{Desk, Event, Gateway, Running};
+use super::sandbox::Sandbox;
 use super::session::{Session, Sessions};
 use super::setup::Debts;
 use crate::status::client::Client;
@@ -81,7 +82,7 @@ impl Stage {
         let script = Arc::new(Mutex::new(Script::default()));
         let (ended, end) = io::pipe().unwrap();
         let engine = Puppet { script: Arc::clone(&script), ended, _end: end };
-        let gateway = Gateway::new(Orders::new(file.clone()), Box::new(engine));
+        let gateway = Gateway::new(Orders::new(file.clone()), Box::new(engine), Sandbox::default());
         Self { gateway, desk, script, folder, file, log: Vec::new() }
     }
 

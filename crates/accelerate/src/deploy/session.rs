@@ -94,6 +94,11 @@ impl Sessions {
         Self { folder: folder.to_owned() }
     }
 
+    /// Where it is.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Makes the folder if need be.
     pub(super) fn make(&self) -> Result<(), Error> {
         match DirBuilder::new().mode(0o755).recursive(true).create(&self.folder) {

@@ -1,9 +1,10 @@
 //! The data thread's loop: read what the ports have, do what is due, sleep until the next thing is due or a packet comes.
 
 use super::core::{Core, Middle};
-use super::moderation::{Moderation, PAUSE};
+use super::moderation::Moderation;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_gateway::Gateway;
+use bentpipe_os::realtime;
 use bentpipe_os::wait::{Ready, wait};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -33,9 +34,10 @@ pub struct Drive<N = Gateway> {
     core: Core<N>,
     attendants: Vec<Box<dyn Attendant<N>>>,
     wake: Arc<OwnedFd>,
-    /// When it last slept, if it must now and then.
+    /// When it last slept, if it must now and then: while it has real-time priority.
     rested: Option<Instant>,
-    moderation: Moderation,
+    /// Of a thread that may have real-time priority.
+    moderation: Option<Moderation>,
 }
 
 impl<N: std::fmt::Debug> core::fmt::Debug for Drive<N> {
@@ -47,14 +49,30 @@ impl<N: std::fmt::Debug> core::fmt::Debug for Drive<N> {
 impl<N: Middle> Drive<N> {
     /// A loop over `core`. Something readable at `wake` ends a sleep.
     pub fn new(core: Core<N>, wake: Arc<OwnedFd>) -> Self {
-        Self { core, attendants: Vec::new(), wake, rested: None, moderation: Moderation::default() }
+        Self { core, attendants: Vec::new(), wake, rested: None, moderation: None }
     }
 
-    /// Rests now and then even when there is always something to do: a thread with real-time priority must.
+    /// For a thread with real-time priority: it rests now and then even when there is always something to do, as it must, and is an ordinary thread while traffic is dense.
     #[must_use]
-    pub fn resting(mut self) -> Self {
+    pub fn in_real_time(mut self) -> Self {
         self.rested = Some(self.core.clock.now());
+        self.moderation = Some(Moderation::default());
         self
+    }
+
+    /// Takes and gives up real-time priority with the traffic.
+    fn moderate(&mut self, now: Instant) {
+        let Some(moderation) = &mut self.moderation else { return };
+        let may = match (moderation.is_dense(now, self.core.received()), self.rested.is_some()) {
+            (true, true) => realtime::lower().is_ok().then_some(None),
+            (false, false) => realtime::raise_again().then_some(Some(now)),
+            _ => return,
+        };
+        match may {
+            Some(rested) => self.rested = rested,
+            // refused: it stays as it is, and is not asked for again
+            None => self.moderation = None,
+        }
     }
 
     /// Adds somebody who is called on the data thread.
@@ -87,6 +105,7 @@ impl<N: Middle> Drive<N> {
             if end.is_some_and(|until| self.core.buffers.is_empty() || now >= until) {
                 return Ok(self.core);
             }
+            self.moderate(now);
             if self.rested.is_some_and(|at| now.since(at) > WORK) {
                 self.sleep(false, now + REST)?;
                 self.rested = Some(self.core.clock.now());
@@ -95,12 +114,7 @@ impl<N: Middle> Drive<N> {
                 // what is due soon is done together
                 let due = self.core.next_at().map(|at| at.max(now + TOGETHER));
                 let next = due.map_or(next, |at| at.min(next));
-                if self.moderation.is_due(now, self.core.received()) {
-                    self.sleep(false, next.min(now + PAUSE))?;
-                    ready = both;
-                } else {
-                    ready = self.sleep(true, next)?;
-                }
+                ready = self.sleep(true, next)?;
             } else {
                 ready = both;
             }

@@ -200,7 +200,7 @@ fn drive<N: Middle + 'static>(
         drive = drive.with(attendant);
     }
     if is_real_time {
-        drive = drive.resting();
+        drive = drive.in_real_time();
     }
     let mut core = drive.run()?;
     let counters = core.counters()?.clone();

@@ -1,6 +1,7 @@
 //! What is said over the control socket: lines of JSON, and the figures in them.
 
 use super::comparison::Comparison;
+use crate::deploy::Sandbox;
 use serde::{Deserialize, Serialize};
 
 /// Most connections in an answer.
@@ -72,6 +73,9 @@ pub struct Status {
     pub sample: Option<Comparison>,
     /// Flow records that could not be written.
     pub records_lost: u64,
+    /// What the gateway can still reach.
+    #[serde(default)]
+    pub sandbox: Sandbox,
 }
 
 /// What a data path counts. Pairs are for LAN and satellite: where packets came from.

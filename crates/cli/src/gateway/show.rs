@@ -87,6 +87,11 @@ pub(super) fn text(status: &Status) -> String {
     let _ = writeln!(out, "kept back    {}", listed(&figures.not_forwarded));
     let _ = writeln!(out, "dropped      {}", listed(&figures.port_drops));
     let _ = writeln!(out, "data path    {}", listed(&figures.data_path));
+    let _ = writeln!(
+        out,
+        "sandbox      Landlock {}; seccomp {}",
+        status.sandbox.landlock, status.sandbox.seccomp
+    );
     if status.records_lost > 0 {
         let _ = writeln!(out, "records      {} could not be written", status.records_lost);
     }

@@ -1,0 +1,362 @@
+//! Which packets the kernel brings to a routed gateway, as nftables rules.
+//!
+//! With a rate all that goes to the satellite shares the gateway's pacer, so everything is brought. Without one only TCP is, and of it only what the policy could accelerate: a
+//! connection that the policy leaves alone is forwarded by the kernel as if there were no gateway, and costs what that costs.
+//!
+//! The policy speaks of the packet that opens a connection, the kernel sees any packet of it, in both directions. So each packet is held against the rules twice, as one of a
+//! connection that the LAN's side opened and as one of a connection that the satellite's side opened, and is brought when either could be accelerated. Of DSCP only the opening
+//! packet's counts, and another packet does not tell it: a rule that asks for one takes nothing away here. So what is brought is never too little, both directions of a connection
+//! always go the same way, and the gateway decides for good. The price: where all but a few ports are to be accelerated, a packet of these few could belong to a connection that was opened
+//! from such a port, and is brought.
+//!
+//! ```text
+//! outward (a packet of the LAN)  -> by_lan: addresses and ports as the rules have them -> the way to the gateway
+//!                                -> by_satellite: the two ends exchanged                -> the same
+//! ```
+
+use bentpipe_os::sysctl;
+use bentpipe_scenario::gateway_file::{Action, Deploy, GatewayFile, PortRange, Prefix, Rule, Side};
+use core::fmt::Write as _;
+
+/// Which packets are brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All that goes to the satellite, and TCP that comes from it.
+    All,
+    /// TCP.
+    Tcp,
+    /// TCP that the policy could accelerate.
+    Policy,
+    /// Nothing: the policy accelerates no connection.
+    Nothing,
+}
+
+impl Scope {
+    /// What `file` needs.
+    pub(super) fn of(file: &GatewayFile) -> Self {
+        let speaks = |action| file.rules.iter().any(|rule| rule.action == action);
+        if file.hop.rate.is_some() {
+            Self::All
+        } else if file.otherwise == Action::Accelerate && !file.rules.iter().any(excludes) {
+            Self::Tcp
+        } else if file.otherwise == Action::Accelerate || speaks(Action::Accelerate) {
+            Self::Policy
+        } else {
+            Self::Nothing
+        }
+    }
+
+    /// What is brought once a file that needs `new` takes the place of the one that this was for; `same`: with the same rules. Never less than before, and no rules of two policies: TCP.
+    pub(super) const fn beside(self, new: Self, same: bool) -> Self {
+        match (self, new) {
+            (Self::All, _) | (_, Self::All) => Self::All,
+            (Self::Policy, Self::Policy) if same => self,
+            (Self::Nothing, Self::Nothing) => self,
+            _ => Self::Tcp,
+        }
+    }
+}
+
+/// True for a rule that keeps some connections away for certain.
+fn excludes(rule: &Rule) -> bool {
+    rule.action == Action::Pass && rule.dscp.is_empty()
+}
+
+/// A packet that opens a connection.
+const OPENS: &str = "tcp flags & (fin | syn | rst | ack) == syn";
+/// More of them than this do not come here but are forwarded by the kernel, and their connections pass: a flood must not take the room of the packets of other connections in the
+/// queue of the interface. Where all that goes to the satellite is paced they are paced too.
+const MOST: &str = "20000/second";
+const MOST_AT_ONCE: u32 = 20_000;
+
+/// Where connection tracking keeps whether it minds data beyond a window: there when it is.
+pub(super) const LIBERAL: &str = "net/netfilter/nf_conntrack_tcp_be_liberal";
+
+/// True when this machine tracks connections.
+pub(super) fn is_tracked() -> bool {
+    sysctl::read(LIBERAL).is_ok()
+}
+
+/// The nftables table of a gateway that needs `scope`. Priorities: -300 is before connection tracking (-200), -90 is after addresses are translated back (-100).
+pub(super) fn script(file: &GatewayFile, scope: Scope, tracked: bool) -> String {
+    let Deploy { nft_table: table, satellite, tun_lan, mark, .. } = &file.deploy;
+    let lan = file.deploy.lan.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let (from_lan, from_satellite) = (format!("{mark:#x}"), format!("{:#x}", mark + 1));
+    let to_satellite = format!("fib daddr oifname \"{satellite}\" meta mark set {from_lan}");
+    let to_lan = format!("fib daddr oifname {{ {lan} }} meta mark set {from_satellite}");
+    let mut out = format!(
+        "add table inet {table}
+add chain inet {table} outward {{ type filter hook prerouting priority -300; policy accept; }}
+add chain inet {table} inward {{ type filter hook prerouting priority -90; policy accept; }}
+"
+    );
+    let mut rule = |chain: &str, words: &str| {
+        let _ = writeln!(out, "add rule inet {table} {chain} {words}");
+    };
+    if scope == Scope::Nothing {
+        return out;
+    }
+    if scope != Scope::All {
+        for (hook, from) in [("outward", format!("{{ {lan} }}")), ("inward", format!("\"{satellite}\""))] {
+            rule(
+                hook,
+                &format!(
+                    "iifname {from} {OPENS} limit rate over {MOST} burst {MOST_AT_ONCE} packets counter accept"
+                ),
+            );
+        }
+    }
+    match scope {
+        Scope::Nothing => {}
+        Scope::All => rule("outward", &format!("iifname {{ {lan} }} {to_satellite}")),
+        Scope::Tcp => rule("outward", &format!("iifname {{ {lan} }} meta l4proto tcp {to_satellite}")),
+        Scope::Policy => {
+            rule("outward", &format!("iifname {{ {lan} }} meta l4proto tcp jump outward_policy"));
+        }
+    }
+    if tracked {
+        rule("outward", &format!("meta mark {from_lan} fib daddr . mark oifname \"{tun_lan}\" notrack"));
+        rule("outward", &format!("iifname \"{tun_lan}\" notrack"));
+    }
+    if scope != Scope::Policy {
+        rule("inward", &format!("iifname \"{satellite}\" meta l4proto tcp {to_lan}"));
+        return out;
+    }
+    rule("inward", &format!("iifname \"{satellite}\" meta l4proto tcp jump inward_policy"));
+    let mut chains = Chains { table, text: String::new() };
+    chains.side(file, "outward", Side::Lan, &to_satellite, &from_lan);
+    chains.side(file, "inward", Side::Satellite, &to_lan, &from_satellite);
+    // a chain must be there before a rule leads to it
+    let at = out.find("add rule").unwrap_or(out.len());
+    out.insert_str(at, &chains.text);
+    out
+}
+
+/// The chains that hold packets against the policy.
+struct Chains<'a> {
+    table: &'a str,
+    text: String,
+}
+
+impl Chains<'_> {
+    fn line(&mut self, words: core::fmt::Arguments<'_>) {
+        let _ = writeln!(self.text, "add {words}");
+    }
+
+    /// Those of packets that come from `side`: `bring` is what is done with one that could be accelerated.
+    fn side(&mut self, file: &GatewayFile, hook: &str, side: Side, bring: &str, mark: &str) {
+        let table = self.table;
+        for chain in ["way", "by_lan", "by_satellite", "policy"] {
+            self.line(format_args!("chain inet {table} {hook}_{chain}"));
+        }
+        self.line(format_args!("rule inet {table} {hook}_way {bring}"));
+        for (opener, chain) in [(Side::Lan, "by_lan"), (Side::Satellite, "by_satellite")] {
+            self.policy(file, (hook, chain), opener, opener == side);
+        }
+        self.line(format_args!("rule inet {table} {hook}_policy jump {hook}_by_lan"));
+        self.line(format_args!(
+            "rule inet {table} {hook}_policy meta mark != {mark} jump {hook}_by_satellite"
+        ));
+    }
+
+    /// The policy for connections that `opener` opened; `as_opened`: of packets that go as the one that opens does.
+    fn policy(&mut self, file: &GatewayFile, (hook, chain): (&str, &str), opener: Side, as_opened: bool) {
+        let table = self.table;
+        let verdict = |action| match action {
+            Action::Accelerate => format!("goto {hook}_way"),
+            Action::Pass => "return".to_owned(),
+        };
+        for rule in file.rules.iter().filter(|rule| rule.opened_from.is_none_or(|side| side == opener)) {
+            if rule.action == Action::Accelerate || excludes(rule) {
+                for condition in conditions(rule, as_opened) {
+                    let end = verdict(rule.action);
+                    self.line(format_args!("rule inet {table} {hook}_{chain} {condition}{end}"));
+                }
+            }
+        }
+        self.line(format_args!("rule inet {table} {hook}_{chain} {}", verdict(file.otherwise)));
+    }
+}
+
+/// What must hold of a packet, in nftables' words, each alternative by itself; each ends in a blank.
+fn conditions(rule: &Rule, as_opened: bool) -> Vec<String> {
+    let (from, to) = if as_opened { ("saddr", "daddr") } else { ("daddr", "saddr") };
+    let (from_port, to_port) = if as_opened { ("sport", "dport") } else { ("dport", "sport") };
+    let ports = format!("{}{}", ports(from_port, &rule.from_ports), ports(to_port, &rule.ports));
+    if rule.from.is_empty() && rule.to.is_empty() {
+        return vec![ports];
+    }
+    let family = |is_v4: bool| {
+        let from = addresses(from, &rule.from, is_v4)?;
+        let to = addresses(to, &rule.to, is_v4)?;
+        let which = if is_v4 { "ipv4" } else { "ipv6" };
+        Some(format!("meta nfproto {which} {from}{to}{ports}"))
+    };
+    [family(true), family(false)].into_iter().flatten().collect()
+}
+
+/// The condition on an address of one family; `None` when no address of it can match.
+fn addresses(field: &str, prefixes: &[Prefix], is_v4: bool) -> Option<String> {
+    let own: Vec<Prefix> = prefixes.iter().copied().filter(|p| p.address().is_ipv4() == is_v4).collect();
+    if prefixes.is_empty() || own.iter().any(|p| p.length() == 0) {
+        return Some(String::new());
+    }
+    // nftables refuses a set in which one lies within another
+    let within = |p: &Prefix, i: usize| {
+        own.iter().enumerate().any(|(j, other)| {
+            other.contains(p.address()) && (other.length() < p.length() || other == p && j < i)
+        })
+    };
+    let apart: Vec<String> =
+        own.iter().enumerate().filter(|(i, p)| !within(p, *i)).map(|(_, p)| p.to_string()).collect();
+    let family = if is_v4 { "ip" } else { "ip6" };
+    (!apart.is_empty()).then(|| format!("{family} {field} {{ {} }} ", apart.join(", ")))
+}
+
+/// The condition on a port.
+fn ports(field: &str, ranges: &[PortRange]) -> String {
+    let mut sorted = ranges.to_vec();
+    sorted.sort_by_key(|range| range.first);
+    let mut apart: Vec<PortRange> = Vec::new();
+    for range in sorted {
+        match apart.last_mut() {
+            Some(last) if range.first <= last.last.saturating_add(1) => last.last = last.last.max(range.last),
+            _ => apart.push(range),
+        }
+    }
+    let words: Vec<String> = apart.iter().map(ToString::to_string).collect();
+    if words.is_empty() { String::new() } else { format!("tcp {field} {{ {} }} ", words.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_os::{namespace, nft};
+    use bentpipe_scenario::Source;
+    use bentpipe_scenario::gateway_file::load;
+
+    fn file(rate: &str, policy: &str) -> GatewayFile {
+        let text = format!(
+            "schema = 1\n[satellite]\n{rate}\n[deploy]\nkind = \"routed\"\nlan = [\"eth1\", \"eth2\"]\nsatellite = \"eth0\"\n{policy}"
+        );
+        load(&Source::new("t", text)).unwrap()
+    }
+
+    fn chain(script: &str, name: &str) -> Vec<String> {
+        let head = format!("add rule inet bentpipe_gateway {name} ");
+        script.lines().filter_map(|line| line.strip_prefix(&head)).map(str::to_owned).collect()
+    }
+
+    const MIXED: &str = "[[rules]]\naction = \"pass\"\nport = [22, \"8000-8100\", \"8050-8200\", 8201]\n\
+        [[rules]]\naction = \"pass\"\ndscp = \"ef\"\nto = \"192.0.2.0/24\"\n\
+        [[rules]]\naction = \"accelerate\"\nfrom = [\"10.0.0.0/8\", \"10.1.0.0/16\", \"10.0.0.0/8\", \"2001:db8::/32\"]\nfrom_port = 20\nopened_from = \"lan\"\n\
+        [policy]\notherwise = \"pass\"\n";
+
+    #[test]
+    fn a_rate_brings_everything_to_the_pacer() {
+        let of = |rate, policy| Scope::of(&file(rate, policy));
+        let rate = "rate = \"1 Mbit/s\"";
+        assert_eq!(
+            (of(rate, ""), of(rate, MIXED), of("", ""), of("", MIXED)),
+            (Scope::All, Scope::All, Scope::Tcp, Scope::Policy)
+        );
+        let paced = script(&file(rate, MIXED), Scope::All, true);
+        assert_eq!(
+            chain(&paced, "outward"),
+            [
+                "iifname { \"eth1\", \"eth2\" } fib daddr oifname \"eth0\" meta mark set 0x6270",
+                "meta mark 0x6270 fib daddr . mark oifname \"bentlan\" notrack",
+                "iifname \"bentlan\" notrack"
+            ]
+        );
+        assert_eq!(
+            chain(&paced, "inward"),
+            [
+                "iifname \"eth0\" meta l4proto tcp fib daddr oifname { \"eth1\", \"eth2\" } meta mark set 0x6271"
+            ]
+        );
+        let plain = script(&file("", ""), Scope::Tcp, false);
+        assert!(!plain.contains("notrack"));
+        assert_eq!(
+            chain(&plain, "outward")[1],
+            "iifname { \"eth1\", \"eth2\" } meta l4proto tcp fib daddr oifname \"eth0\" meta mark set 0x6270"
+        );
+    }
+
+    #[test]
+    fn what_the_policy_leaves_alone_stays_with_the_kernel() {
+        let script = script(&file("", MIXED), Scope::Policy, false);
+        // as the rules have them, of those that the LAN's side opens; what asks for DSCP takes nothing away
+        assert_eq!(
+            chain(&script, "outward_by_lan"),
+            [
+                "tcp dport { 22, 8000-8201 } return",
+                "meta nfproto ipv4 ip saddr { 10.0.0.0/8 } tcp sport { 20 } goto outward_way",
+                "meta nfproto ipv6 ip6 saddr { 2001:db8::/32 } tcp sport { 20 } goto outward_way",
+                "return"
+            ]
+        );
+        // a packet of the LAN that answers: its port is the one that was opened
+        assert_eq!(chain(&script, "outward_by_satellite"), ["tcp sport { 22, 8000-8201 } return", "return"]);
+        // and from the satellite the same connections, seen from the other end
+        assert_eq!(
+            chain(&script, "inward_by_lan"),
+            [
+                "tcp sport { 22, 8000-8201 } return",
+                "meta nfproto ipv4 ip daddr { 10.0.0.0/8 } tcp dport { 20 } goto inward_way",
+                "meta nfproto ipv6 ip6 daddr { 2001:db8::/32 } tcp dport { 20 } goto inward_way",
+                "return"
+            ]
+        );
+        assert_eq!(chain(&script, "inward_by_satellite"), ["tcp dport { 22, 8000-8201 } return", "return"]);
+        assert_eq!(
+            chain(&script, "inward_way"),
+            ["fib daddr oifname { \"eth1\", \"eth2\" } meta mark set 0x6271"]
+        );
+        let nothing = file("", "[policy]\notherwise = \"pass\"\n");
+        assert_eq!(Scope::of(&nothing), Scope::Nothing);
+        assert!(!super::script(&nothing, Scope::Nothing, true).contains("mark set"));
+        // a rule that only asks for DSCP keeps nothing away
+        let marked = "[[rules]]\naction = \"pass\"\ndscp = \"ef\"\n";
+        assert_eq!(Scope::of(&file("", marked)), Scope::Tcp);
+    }
+
+    #[test]
+    fn connections_that_are_accelerated_still_come_under_new_rules() {
+        use Scope::{All, Nothing, Policy, Tcp};
+        for (old, new, same, wanted) in [
+            (Policy, Policy, true, Policy),
+            (Policy, Policy, false, Tcp),
+            (Policy, Nothing, false, Tcp),
+            (Nothing, Policy, false, Tcp),
+            (Nothing, Nothing, false, Nothing),
+            (Tcp, Nothing, false, Tcp),
+            (Tcp, All, true, All),
+            (All, Tcp, true, All),
+        ] {
+            assert_eq!(old.beside(new, same), wanted, "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_takes_every_script() {
+        let name = "the_kernel_takes_every_script";
+        let all =
+            [("", MIXED), ("", ""), ("rate = \"1 Mbit/s\"", ""), ("", "[policy]\notherwise = \"pass\"\n")];
+        let done = std::thread::spawn(move || {
+            if namespace::new_network().is_err() || nft::version() == Ok(None) {
+                println!("SKIPPED {name}: it needs root and nft");
+                return;
+            }
+            for (rate, policy) in all {
+                let file = file(rate, policy);
+                for again in ["", "delete table inet bentpipe_gateway\n"] {
+                    let script = format!("{again}{}", script(&file, Scope::of(&file), true));
+                    assert_eq!(nft::run(&script), Ok(()), "{script}");
+                }
+                nft::run("delete table inet bentpipe_gateway\n").unwrap();
+            }
+        });
+        done.join().unwrap();
+    }
+}

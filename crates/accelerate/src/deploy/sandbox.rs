@@ -1,0 +1,111 @@
+//! What a gateway can still reach once it runs: files by Landlock, system calls by seccomp, where the kernel has them.
+//!
+//! Both are entered after everything is open and before the first packet, so the data thread has them too. What stays is what a running gateway still does: keep its records, write
+//! flow records, read its file again, take its rules back (by `nft`, which is started as a program and inherits both). A kernel without them, or one that refuses, stops nothing: packets go
+//! on, and `check`, the log and `status` say so.
+
+use super::check::Finding;
+use bentpipe_os::landlock::{self, Access};
+use bentpipe_os::seccomp;
+use bentpipe_scenario::gateway_file::GatewayFile;
+use serde::{Deserialize, Serialize};
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// Where programs and their libraries are.
+const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
+/// What the dynamic linker and `nft` read besides; nothing of it is secret.
+const TABLES: [&str; 9] = [
+    "/etc/ld.so.cache",
+    "/etc/ld.so.preload",
+    "/etc/alternatives",
+    "/etc/connlabel.conf",
+    "/etc/iproute2",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/protocols",
+    "/etc/services",
+];
+
+/// How a running gateway is fenced in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sandbox {
+    /// Files: the interface's number, or why not.
+    pub landlock: String,
+    /// System calls: what is done with others, or why not.
+    pub seccomp: String,
+}
+
+impl Sandbox {
+    /// Enters both, for the calling thread and those that it starts from now on.
+    pub(super) fn enter(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Self {
+        let reach = reach(file, path, run_folder, socket);
+        let reach: Vec<(&Path, Access)> = reach.iter().map(|(path, access)| (&**path, *access)).collect();
+        Self {
+            landlock: match landlock::restrict(&reach) {
+                Ok(Some(abi)) => format!("on, interface {abi}"),
+                Ok(None) => NO_LANDLOCK.to_owned(),
+                Err(error) => format!("refused: {error}"),
+            },
+            // after Landlock, whose calls are only needed once
+            seccomp: match seccomp::restrict(&seccomp::ordinary()) {
+                Ok(true) => "on, other calls are refused".to_owned(),
+                Ok(false) => NO_SECCOMP.to_owned(),
+                Err(error) => format!("refused: {error}"),
+            },
+        }
+    }
+
+    /// True when both are in effect.
+    pub(super) fn is_whole(&self) -> bool {
+        self.landlock.starts_with("on") && self.seccomp.starts_with("on")
+    }
+}
+
+const NO_LANDLOCK: &str = "not in this kernel, or turned off";
+const NO_SECCOMP: &str = "not in this kernel, or not for this processor";
+
+/// What this kernel has.
+pub(super) fn findings() -> [Finding; 2] {
+    let landlock = landlock::abi().map(|abi| format!("interface {abi}"));
+    let seccomp = seccomp::is_there().then(|| "filters of system calls".to_owned());
+    [("landlock", landlock, NO_LANDLOCK), ("seccomp", seccomp, NO_SECCOMP)].map(|(name, there, lack)| {
+        there.map_or_else(|| Finding::lack(name, lack), |found| Finding::good(name, found))
+    })
+}
+
+/// The folders and files that stay within reach.
+fn reach(file: &GatewayFile, path: &str, run_folder: &Path, socket: &Path) -> Vec<(PathBuf, Access)> {
+    let change = Access::READ.and(Access::WRITE).and(Access::MAKE).and(Access::REMOVE);
+    let run = Access::READ.and(Access::LIST).and(Access::EXECUTE);
+    let mut all: Vec<(PathBuf, Access)> = Vec::new();
+    all.push((run_folder.to_owned(), change.and(Access::LIST)));
+    // the folder is removed at the end when nobody else uses it
+    all.extend(folder_of(run_folder).map(|folder| (folder, Access::REMOVE_FOLDERS)));
+    all.extend(folder_of(socket).map(|folder| (folder, Access::REMOVE)));
+    // editors write a new file and give it the old one's name
+    all.extend(folder_of(Path::new(path)).map(|folder| (folder, Access::READ)));
+    if let Some((records, _)) = &file.status.records {
+        all.extend(
+            folder_of(Path::new(records))
+                .map(|folder| (folder, Access::READ.and(Access::WRITE).and(Access::MAKE))),
+        );
+    }
+    let read = |path: &str| (PathBuf::from(path), Access::READ.and(Access::LIST));
+    all.extend([
+        read("/proc"),
+        (PathBuf::from("/proc/sys/net"), Access::READ.and(Access::WRITE).and(Access::LIST)),
+    ]);
+    all.extend([(PathBuf::from("/dev/null"), Access::READ.and(Access::WRITE)), read("/dev/urandom")]);
+    all.extend(PROGRAMS.map(|folder| (PathBuf::from(folder), run)));
+    all.extend(TABLES.map(read));
+    let paths = env::var_os("PATH").unwrap_or_default();
+    all.extend(
+        env::split_paths(&paths).filter(|folder| folder.join("nft").is_file()).map(|folder| (folder, run)),
+    );
+    all
+}
+
+fn folder_of(path: &Path) -> Option<PathBuf> {
+    Some(std::path::absolute(path).ok()?.parent()?.to_owned())
+}
