@@ -3,7 +3,9 @@
 use crate::duel::{Duel, End, FAIR, LEFT, RIGHT, addresses};
 use crate::talk::Content;
 use bentpipe_base::Timestamps;
-use bentpipe_base::{Dscp, Duration, Ecn, Flags, Instant, Purpose, Rng, SackList, Seq, Size, TcpHeader};
+use bentpipe_base::{
+    Dscp, Duration, Ecn, Flags, Instant, ProbeOption, Purpose, Rng, SackList, Seq, Size, TcpHeader,
+};
 use bentpipe_live::endpoint::{ConnId, EndpointError, News, Settings};
 use bentpipe_tcp::{Config, ReceiveBuffer};
 use bentpipe_wire::offload::VnetHeader;
@@ -85,6 +87,10 @@ fn header(rng: &mut Rng, known: &Known) -> TcpHeader {
         sack_permitted: true,
         timestamps: of(rng, &[None, None, Some(stamps)]),
         sack: if rng.unit() < 0.5 { sack } else { SackList::default() },
+        probe: of(
+            rng,
+            &[ProbeOption::None, ProbeOption::Permitted, ProbeOption::Probe(7), ProbeOption::Echo(7)],
+        ),
     }
 }
 
