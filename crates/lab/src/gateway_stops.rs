@@ -56,10 +56,9 @@ echo $p >'{id}.part'; mv '{id}.part' '{id}'; wait $p",
     let rests = if stops { rest(&id, Duration::from_secs(seconds)) } else { Ok((0, 0)) };
     // the run comes to its end whatever became of the stops
     let ran = end(job, true, seconds + 10)?;
-    let ((stops, long), mut doubts) = (rests?, ran.doubts());
-    if long > 0 {
-        doubts += &format!(" ({long} stops longer than {} ms)", LONGEST_REST.as_millis());
-    }
+    let (stops, long) = rests?;
+    let lengths = format!(" ({long} stops longer than {} ms)", LONGEST_REST.as_millis());
+    let doubts = ran.doubts() + if long > 0 { &lengths } else { "" };
     Ok(Stopped { rate_bps: Transferred::read(&result)?.rate_bps(from)?, stops, doubts })
 }
 

@@ -12,6 +12,9 @@
 //!   is busy, sending is paced at R and half the buffer is kept free. While it is not busy for a round trip R grows, by an eighth of the buffer per round
 //!   trip and by twice that the next time: one step is held by the free half, and a receiver that has become fast is found in a few round trips.
 //!
+//! A reader that rests for longer than its buffer lasts discards what is under way, however fast it is. When that happens twice within ten round trips it begins
+//! at half of what it got lately, not at what it read while it rested, and is back at the hop's rate in three round trips.
+//!
 //! A window that is zero at the edge itself stops everything; a smaller window before a hole is the receiver's memory, not its application, and is ignored:
 //! the edge never moves left.
 
@@ -49,17 +52,18 @@ pub(crate) struct Receiver {
     /// When the last ACK told.
     told: Instant,
     slow: Option<Slow>,
-    /// Start of a busy spell, and the edge then.
+    /// Start of a busy spell, and the edge then. Strict: the ACK a sample begins with.
     busy: Option<(Instant, u64)>,
-    /// What it read per second in the last busy spell, however short.
+    /// What it read per second in the last busy spell, however short. Strict: R, 0 while it is unknown.
     drain: f64,
+    /// Bytes per second that arrived in order in the last two round trips, and since when and from where the present one counts.
+    lately: [f64; 2],
+    round: (Instant, u64),
     /// When it first had no room, lately.
     overflow: Option<Instant>,
     /// Since when the window is closed.
     pub(crate) stopped: Option<Instant>,
-    /// Strict: R in bytes per second, and the ACK a sample begins with.
-    strict: f64,
-    first: Option<(Instant, u64)>,
+    /// Strict: ACKs in a sample.
     acks: u32,
 }
 
@@ -73,10 +77,10 @@ impl Receiver {
             slow: None,
             busy: None,
             drain: 0.0,
+            lately: [0.0; 2],
+            round: (Instant::ZERO, 1),
             overflow: None,
             stopped: None,
-            strict: 0.0,
-            first: None,
             acks: 0,
         }
     }
@@ -90,8 +94,9 @@ impl Receiver {
     pub(crate) fn told(&mut self, now: Instant, una: u64, window: u64, recovering: bool, d: Duration) {
         self.edge = self.edge.max(una + window);
         self.told = now;
+        self.count(now, una, d);
         if recovering {
-            (self.busy, self.first) = (None, None);
+            self.busy = None;
             return;
         }
         self.largest = self.largest.max(window);
@@ -105,18 +110,27 @@ impl Receiver {
         }
     }
 
+    /// What arrives per round trip.
+    fn count(&mut self, now: Instant, una: u64, d: Duration) {
+        let time = now.since(self.round.0);
+        if time >= d.max(Duration::from_millis(1)) {
+            let rate = una.saturating_sub(self.round.1) as f64 / time.as_secs_f64();
+            (self.lately, self.round) = ([rate, self.lately[0]], (now, una));
+        }
+    }
+
     /// Equation (3).
     fn sample(&mut self, now: Instant) {
         self.acks += 1;
-        let Some((since, edge)) = self.first else {
-            (self.first, self.acks) = (Some((now, self.edge)), 0);
+        let Some((since, edge)) = self.busy else {
+            (self.busy, self.acks) = (Some((now, self.edge)), 0);
             return;
         };
         let time = now.since(since).as_secs_f64();
         if self.acks >= STRIDE && time > 0.0 {
             let rate = (self.edge - edge) as f64 / time;
-            self.strict = if self.strict > 0.0 { 0.9 * self.strict + 0.1 * rate } else { rate };
-            (self.first, self.acks) = (Some((now, self.edge)), 0);
+            self.drain = if self.drain > 0.0 { 0.9 * self.drain + 0.1 * rate } else { rate };
+            (self.busy, self.acks) = (Some((now, self.edge)), 0);
         }
     }
 
@@ -173,7 +187,9 @@ impl Receiver {
     /// It has opened again: after a long stop a reader is approached with care.
     pub(crate) fn reopen(&mut self, now: Instant, d: Duration) {
         let Some(since) = self.stopped.take() else { return };
-        if let Some((busy, edge)) = self.busy.take() {
+        if self.mode == Mode::Open
+            && let Some((busy, edge)) = self.busy.take()
+        {
             self.drain = (self.edge - edge) as f64 / now.since(busy).as_secs_f64().max(1e-3);
         }
         if self.mode == Mode::Open && now.since(since) >= d / 4 {
@@ -185,7 +201,8 @@ impl Receiver {
         }
     }
 
-    /// Data was discarded for want of room: the reader is slower than what was sent. What it read while it was busy is its rate.
+    /// Data was discarded for want of room: the reader is slower than what was sent, or rests. What it read while it was busy is its rate, or half of what it got
+    /// while it was not.
     pub(crate) fn overflowed(&mut self, now: Instant, d: Duration) {
         if self.mode != Mode::Open || self.slow.is_some() {
             return;
@@ -195,7 +212,8 @@ impl Receiver {
         self.overflow = since.or(Some(now));
         if since.is_some_and(|at| now.since(at) > d + d / 5) {
             let trip = d.as_secs_f64().max(1e-3);
-            let rate = self.drain.max(self.largest as f64 / trip);
+            let lately = self.lately[0].max(self.lately[1]) / 2.0;
+            let rate = self.drain.max(lately).max(self.largest as f64 / trip);
             self.slow(now, rate, rate * trip / 2.0);
         }
     }
@@ -205,7 +223,7 @@ impl Receiver {
         // without news for a round trip the prediction ends
         let ahead = now.since(self.told).min(d) + d;
         if self.mode == Mode::Strict {
-            return self.edge + ((self.strict * ahead.as_secs_f64()) as u64).min(room);
+            return self.edge + ((self.drain * ahead.as_secs_f64()) as u64).min(room);
         }
         let Some(slow) = self.slow else { return self.edge + room };
         let predicted = slow.rate * ahead.as_secs_f64();
@@ -245,8 +263,57 @@ impl Receiver {
     /// R where one is known, in bytes per second.
     pub(crate) fn rate(&self) -> Option<f64> {
         match self.mode {
-            Mode::Strict => Some(self.strict),
+            Mode::Strict => Some(self.drain),
             Mode::Open => self.slow.map(|s| s.rate),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const D: Duration = Duration::from_secs(1);
+    const WINDOW: u64 = 65_535;
+
+    /// A reader that gets `rate` bytes per second for some seconds, from `una` on.
+    fn reads(receiver: &mut Receiver, (from, seconds): (u64, u64), una: &mut u64, rate: u64) {
+        for ms in from * 1000..(from + seconds) * 1000 {
+            *una += rate / 1000;
+            receiver.told(Instant::ZERO + Duration::from_millis(ms), *una, WINDOW, false, D);
+        }
+    }
+
+    /// Two rests within ten round trips do not make a fast reader a slow one.
+    #[test]
+    fn who_rests_begins_at_half_of_what_it_got() {
+        let (mut receiver, mut una, rate, room) = (Receiver::new(Mode::Open), 1, 3_000_000, 3_750_000);
+        reads(&mut receiver, (0, 5), &mut una, rate);
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        receiver.overflowed(at(5), D);
+        assert!(!receiver.is_slow(), "a single rest costs what was under way");
+        reads(&mut receiver, (5, 2), &mut una, rate);
+        receiver.overflowed(at(7), D);
+        let begun = receiver.rate().expect("it is slow now");
+        assert!((begun / rate as f64 - 0.5).abs() < 0.01, "{begun}");
+        // and it is tried again at once: what holds it back is the pace
+        for second in 7..10 {
+            receiver.held_back();
+            reads(&mut receiver, (second, 1), &mut una, begun as u64);
+            receiver.limit(at(second + 1), D, room);
+        }
+        assert!(!receiver.is_slow(), "{:?}", receiver.rate());
+    }
+
+    /// A reader that never got more than it could read does not begin above that.
+    #[test]
+    fn who_is_slow_begins_below_its_rate() {
+        let (mut receiver, mut una, rate) = (Receiver::new(Mode::Open), 1, 1_000_000);
+        reads(&mut receiver, (0, 8), &mut una, rate);
+        for second in [5, 8] {
+            receiver.overflowed(Instant::ZERO + Duration::from_secs(second), D);
+        }
+        let begun = receiver.rate().expect("it is slow");
+        assert!((WINDOW as f64..=0.51 * rate as f64).contains(&begun), "{begun}");
     }
 }
