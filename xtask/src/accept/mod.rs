@@ -4,6 +4,7 @@ mod emulate;
 mod gateway;
 mod place;
 mod properties;
+mod senders;
 mod spine;
 mod tests;
 mod worlds;
@@ -18,9 +19,10 @@ pub(crate) fn command(args: &[String]) -> Outcome {
         [issue] if issue == "worlds" => worlds::check()?,
         [issue, words @ ..] if issue == "emulate" => emulate::check(words)?,
         [issue, words @ ..] if issue == "gateway" => gateway::check(words)?,
+        [issue, words @ ..] if issue == "senders" => senders::check(words)?,
         _ => {
             return Err(
-                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [PARTS] [--long], gateway [PARTS] [--long]"
+                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [PARTS] [--long], gateway [PARTS] [--long], senders [PARTS] [--long]"
                     .to_owned(),
             );
         }
