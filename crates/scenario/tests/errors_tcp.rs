@@ -326,3 +326,25 @@ error: `name` is not a name
 "#,
     );
 }
+
+#[test]
+fn grants_that_cannot_be() {
+    for (grant, message, underlined, label) in [
+        ("{ fallback = 0.2 }", "`grant` has no `rate`", "{ fallback = 0.2 }", "`rate` must be given"),
+        (
+            "{ rate = \"1 Mbit/s\", fallback = 0.6 }",
+            "a path that loses so much is no path",
+            "0.6",
+            "from 0 to 0.5",
+        ),
+        (
+            "{ rate = \"1 Mbit/s\", changes = [[\"2 s\", \"3 Mbit/s\"], [\"2000 ms\", \"4 Mbit/s\"]] }",
+            "`changes` goes back in time",
+            "\"2000 ms\"",
+            "each is later than the one before",
+        ),
+    ] {
+        let text = edit(DUMBBELL, "tcp = \"newreno\"", &format!("grant = {grant}"));
+        support::points_at(&text, message, underlined, label);
+    }
+}

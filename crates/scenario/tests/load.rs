@@ -9,8 +9,8 @@ use bentpipe_scenario::{
 use bentpipe_tcp::cc::cubic::{self, CubicParams};
 use bentpipe_tcp::cc::vegas::{self, VegasParams};
 use bentpipe_tcp::{
-    Config, DelayedAck, Detection, Growth, Jitter, JitterKind, ReceiveBuffer, Reduction, RtoConfig, Scheme,
-    Stack,
+    Config, DelayedAck, Detection, GrantConfig, Growth, Jitter, JitterKind, ReceiveBuffer, Reduction,
+    RtoConfig, Scheme, Stack, Standard,
 };
 use support::{DUMBBELL, GRAPH, edit, loads, sets};
 
@@ -364,4 +364,20 @@ fn quantities_are_exact_in_every_unit() {
 fn a_parameter_may_carry_a_doc() {
     let text = edit(DUMBBELL, "loss = 1e-4", "loss = { default = 1e-4, doc = \"packet loss\" }");
     assert_eq!(load(&Source::new("x", text), &sets(&[]), None).unwrap(), loads(DUMBBELL, &[]));
+}
+
+#[test]
+fn a_grant_is_a_rate_or_a_table() {
+    let grant = |text: &str| {
+        let flow = loads(&edit(DUMBBELL, "tcp = \"newreno\"", text), &[]).flows[0].clone();
+        assert_eq!(flow.sender.grant, flow.receiver.grant);
+        flow.sender.grant
+    };
+    assert_eq!(grant(""), None);
+    assert_eq!(grant("grant = \"none\""), None);
+    assert_eq!(grant("grant = \"10 Mbit/s\""), Some(GrantConfig::constant(rate(10_000_000))));
+    let table = "grant = { rate = \"10 Mbit/s\", changes = [[\"3 s\", \"4 Mbit/s\"]], fallback = 0.2, fallback_to = \"reno\" }";
+    let changes = vec![(Instant(3_000_000_000), rate(4_000_000))];
+    let all = GrantConfig { rate: rate(10_000_000), changes, fallback: 0.2, fallback_to: Standard::Reno };
+    assert_eq!(grant(table), Some(all));
 }

@@ -45,6 +45,7 @@ files! {
     Fairness = "scenarios/fairness.toml",
     Onboard = "scenarios/onboard.toml",
     Winds = "scenarios/winds.toml",
+    Parallel = "scenarios/parallel.toml",
     ExplicitRateBound = "scenarios/explicit-rate-bound.toml",
     Asymmetry = "scenarios/asymmetry.toml",
     Fade2h = "scenarios/fade-2h.toml",

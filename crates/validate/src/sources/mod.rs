@@ -3,6 +3,7 @@
 pub mod asymmetry;
 pub mod formulas;
 pub mod kaband;
+pub mod parallel;
 pub mod rate;
 pub mod simulators;
 pub mod study;
@@ -11,12 +12,13 @@ pub mod winds;
 use crate::group::Section;
 
 /// Every section, in the order of the page.
-pub static SECTIONS: [&Section; 7] = [
+pub static SECTIONS: [&Section; 8] = [
     &simulators::SECTION,
     &kaband::SECTION,
     &study::SECTION,
     &winds::SECTION,
     &asymmetry::SECTION,
     &rate::SECTION,
+    &parallel::SECTION,
     &formulas::SECTION,
 ];

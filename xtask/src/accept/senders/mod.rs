@@ -1,15 +1,17 @@
 //! The sixth issue: satellite senders, simulated and on real paths.
 //!
-//! `cargo xtask accept senders live cpu` does only these parts. Lines that take long are measured shorter without `--long`, and say so.
+//! `cargo xtask accept senders rate cells` does only these parts. Lines that take long are measured shorter without `--long`, and say so.
 
+mod cells;
 mod cpu;
 mod live;
+mod rate;
 
 use super::List;
 use super::place::Place;
 
 /// Parts of the list, by what stands on the command line.
-const PARTS: [&str; 2] = ["live", "cpu"];
+const PARTS: [&str; 4] = ["cells", "rate", "live", "cpu"];
 
 /// Prints the list, or the parts of it that `words` name; true when every line was met.
 pub(super) fn check(words: &[String]) -> Result<bool, String> {
@@ -17,6 +19,8 @@ pub(super) fn check(words: &[String]) -> Result<bool, String> {
     let mut list = List::new();
     for part in parts {
         match part {
+            "cells" => cells::check(&place, &mut list),
+            "rate" => rate::check(&place, &mut list),
             "live" => live::check(&place, &mut list),
             _ => cpu::check(&place, &mut list),
         }

@@ -3,7 +3,7 @@
 use super::super::bench::MSS;
 use super::super::law::Growth;
 use super::super::line::Line;
-use super::super::{Episode, Probes};
+use super::super::{Episode, ProbeSignal, Probes};
 use super::*;
 use crate::config::Config;
 use crate::limits::Limit;
@@ -47,12 +47,15 @@ impl Hand {
             flight: Size(MSS),
             peer_window: Size(1 << 30),
             srtt: millis(100),
+            rttvar: Duration::ZERO,
             rtt_min: millis(100),
             round: 0,
             una: 1,
             next: 1,
             delivered: 1,
             lost: 0,
+            rest: None,
+            probes: ProbeSignal::default(),
         };
         Self { cc, world: World::new(1), now: Instant::ZERO, path }
     }
