@@ -69,7 +69,7 @@ fn what_goes_wrong_is_said_and_the_exit_status_tells() {
         // the peer takes the call and throws it away
         (
             "exec python3 -c 'import socket, struct; s = socket.create_server((\"\", 5000)); open(\"tmp/ready\", \"w\"); c, _ = s.accept(); c.recv(10); c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack(\"ii\", 1, 0)); c.close()'",
-            "head -c 30000000 /dev/zero | $BENTPIPE send far:5000",
+            "while ! [ -e tmp/ready ]; do sleep 0.1; done; head -c 30000000 /dev/zero | $BENTPIPE send far:5000",
             1,
             "the peer reset the connection",
         ),

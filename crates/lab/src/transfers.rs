@@ -155,7 +155,6 @@ mac=02:62:65:6e:74:01
 ip link add name v0 address $mac mtu $MTU type veth peer name v1 address $mac mtu $MTU netns $f
 ip link set v0 arp off; ip addr add 10.55.0.1/24 dev v0; ip link set v0 up
 far ip link set v1 arp off; far ip addr add 10.55.0.2/24 dev v1; far ip link set v1 up
-far sh -c 'echo 4096 131072 33554432 >/proc/sys/net/ipv4/tcp_rmem'
 far taskset -c 1 python3 -c '
 import socket
 s = socket.create_server((\"10.55.0.2\", 5000)); c, _ = s.accept(); b = bytearray(1 << 20)
