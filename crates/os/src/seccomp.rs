@@ -332,7 +332,7 @@ mod tests {
                 let own = unsafe { libc::unshare(libc::CLONE_NEWUSER) };
                 assert_eq!((own, Error::last_os_error().raw_os_error()), (-1, Some(libc::EPERM)));
                 // threads and programs start, and have the same list
-                assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7);
+                assert_eq!(std::thread::scope(|inner| inner.spawn(|| 7).join().unwrap()), 7);
                 let done = Command::new("unshare").args(["--user", "true"]).output().unwrap();
                 assert!(!done.status.success());
                 assert!(Command::new("true").status().unwrap().success());

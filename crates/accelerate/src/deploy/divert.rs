@@ -343,7 +343,7 @@ mod tests {
         let name = "the_kernel_takes_every_script";
         let all =
             [("", MIXED), ("", ""), ("rate = \"1 Mbit/s\"", ""), ("", "[policy]\notherwise = \"pass\"\n")];
-        let done = std::thread::spawn(move || {
+        let act = || {
             if namespace::new_network().is_err() || nft::version() == Ok(None) {
                 println!("SKIPPED {name}: it needs root and nft");
                 return;
@@ -356,7 +356,8 @@ mod tests {
                 }
                 nft::run("delete table inet bentpipe_gateway\n").unwrap();
             }
-        });
-        done.join().unwrap();
+        };
+        // a namespace is entered by a thread and goes with it
+        std::thread::scope(|scope| scope.spawn(act).join()).unwrap();
     }
 }
