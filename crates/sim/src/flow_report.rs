@@ -3,6 +3,7 @@
 use crate::app_report;
 use crate::build::{Carries, Network};
 use crate::flow;
+use crate::probe_report;
 use crate::report::{FlowContext, FlowReport, LimitedBy, Quantiles};
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
@@ -31,6 +32,7 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         requests: app_report::requests(&net.sim, &ends),
         telnet: app_report::telnet(&net.sim, &ends),
         udp: app_report::udp(&net.sim, &ends),
+        probes: probe_report::probes(scenario, net, i, &ends),
         context: FlowContext::of(spec, ends.path_bps),
     };
     if let ReceiveBuffer::Auto { max, .. } = spec.receiver.receive_buffer
