@@ -3,6 +3,7 @@
 use crate::app_report;
 use crate::build::{Carries, Network};
 use crate::flow;
+use crate::probe_report::{self, ProbesReport};
 use crate::report::{FallbackReport, FlowContext, FlowReport, LimitedBy, Quantiles};
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
@@ -35,6 +36,7 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         requests: app_report::requests(&net.sim, &ends),
         telnet: app_report::telnet(&net.sim, &ends),
         udp: app_report::udp(&net.sim, &ends),
+        probes: probe_report::probes(scenario, net, i, &ends),
         context: FlowContext::of(spec, ends.path_bps),
     };
     if let ReceiveBuffer::Auto { max, .. } = spec.receiver.receive_buffer
@@ -75,6 +77,7 @@ impl FlowReport {
         r.finished_s = finished.map(Instant::as_secs_f64);
         r.context.receive_window = rounded(connection.path().peer_window.0);
         r.context.send_buffer = connection.config().send_buffer.map_or_else(String::new, |s| s.to_string());
+        r.probes = ProbesReport::of(connection);
         r.sender(connection, now);
         r
     }
@@ -90,6 +93,7 @@ impl FlowReport {
             opened_s: None,
             steady_bps: None,
             fallback: None,
+            probes: None,
             finished_s: None,
             goodput_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
             bytes_acked: bytes,

@@ -9,6 +9,7 @@ pub mod instrument;
 mod live_report;
 pub mod metric;
 pub mod observe;
+mod probe_report;
 pub mod record;
 mod recorder;
 pub mod reference;

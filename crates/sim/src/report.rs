@@ -4,6 +4,7 @@ use crate::app_report::transfers;
 pub use crate::app_report::{DelayReport, RequestsReport, TelnetReport, TransferReport, UdpReport};
 pub use crate::gateway_report::{GatewayFlows, GatewayReport};
 pub use crate::live_report::{LatenessReport, LiveReport, PortDropsReport};
+pub use crate::probe_report::ProbesReport;
 pub use crate::reference::ReferenceReport;
 use bentpipe_base::Duration;
 use bentpipe_scenario::{InstrumentKind, InstrumentSpec, ParamValue, Scenario};
@@ -132,6 +133,9 @@ pub struct FlowReport {
     /// Of datagrams; absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpReport>,
+    /// Of schemes that send probe segments; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probes: Option<ProbesReport>,
     /// What the words need and the JSON does not repeat.
     #[serde(skip)]
     pub context: FlowContext,

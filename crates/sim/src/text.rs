@@ -2,8 +2,10 @@
 
 use crate::reference;
 use crate::report::{
-    FallbackReport, FlowReport, LimitedBy, LinkReport, LiveReport, Quantiles, Report, TransferReport,
+    FallbackReport, FlowReport, LimitedBy, LinkReport, LiveReport, ProbesReport, Quantiles, Report,
+    TransferReport,
 };
+use bentpipe_tcp::Scheme;
 use core::fmt::Write as _;
 
 /// Up to this many flows each get lines of their own; more are summed up by scheme and cause.
@@ -66,7 +68,8 @@ fn flow_lines(out: &mut String, flow: &FlowReport) {
         Some(_) => writeln!(out, "{name} ({kind}): {}", of(flow.goodput_bps, flow.context.path_bps)),
         None => writeln!(out, "{name} ({kind}): {}: {}", limits_in_words(flow), got(flow)),
     };
-    for detail in application(flow).into_iter().chain(detail(flow)) {
+    let probes = flow.probes.as_ref().map(ProbesReport::in_words);
+    for detail in application(flow).into_iter().chain(detail(flow)).chain(probes).chain(two_swifts(flow)) {
         let _ = writeln!(out, "  {detail}");
     }
 }
@@ -181,6 +184,12 @@ fn detail(flow: &FlowReport) -> Option<String> {
     Some(text)
 }
 
+/// A name that two protocols have.
+fn two_swifts(flow: &FlowReport) -> Option<String> {
+    let said = flow.tcp == Some(Scheme::SWIFT);
+    said.then(|| "`swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020".into())
+}
+
 /// Causes, the largest share first; ties in the order of the JSON.
 fn ranked(l: &LimitedBy) -> [(&'static str, f64); 7] {
     let mut all = l.shares();
@@ -237,6 +246,10 @@ fn group(out: &mut String, members: &[&FlowReport]) {
         let share = percent(resent as f64 / sent as f64);
         let _ =
             writeln!(out, "  {resent} of {sent} segments resent ({share}), {} timeouts", sum(|f| f.timeouts));
+    }
+    let probes = ProbesReport::sum(members.iter().filter_map(|m| m.probes.as_ref()));
+    for line in probes.map(|p| p.in_words()).into_iter().chain(two_swifts(first)) {
+        let _ = writeln!(out, "  {line}");
     }
 }
 

@@ -76,6 +76,7 @@ impl Connection {
 
     fn take_ack(&mut self, cx: &mut Cx<'_>, segment: &Packet, ack: u64, window_changed: bool) {
         let limited_by = self.growth_limit(cx.now);
+        self.send.burst = 0;
         let una = self.board.una();
         let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
         let mut digest = Digest { doubtful, ..Digest::default() };

@@ -115,6 +115,8 @@ pub(crate) struct SendFlags {
     pub(crate) syn: bool,
     /// Sender jitter: an opportunity is open, or waited for.
     pub(crate) opportunity: Opportunity,
+    /// Bytes sent since the last acknowledgment.
+    pub(crate) burst: u64,
     /// Linux: the piece that is leaving.
     pub(crate) piece: Piece,
 }

@@ -84,6 +84,9 @@ impl Connection {
             if in_flight > 0 && in_flight + len > window {
                 return Choice::Hold(Limit::Recovery);
             }
+            if self.burst_is_over(plan, len) {
+                return Choice::Hold(Limit::Recovery);
+            }
             return match self.paced(cx.now, plan, path) {
                 Some(at) => self.wait(Timer::Pace, at, Limit::Pacing),
                 None => Choice::Resend(i),
@@ -144,6 +147,9 @@ impl Connection {
             let peer = room <= window.saturating_sub(in_flight);
             return Choice::Hold(if peer { Limit::ReceiverWindow } else { Limit::CongestionWindow });
         }
+        if self.burst_is_over(plan, len) {
+            return Choice::Hold(Limit::CongestionWindow);
+        }
         end += u64::from(fin);
         if let Some(at) = self.paced(cx.now, plan, path) {
             return self.wait(Timer::Pace, at, Limit::Pacing);
@@ -179,6 +185,12 @@ impl Connection {
         let burst = Size(plan.burst.0.min(2 * self.mss()));
         let at = self.pacer.release_at(now, rate, burst);
         (at > now).then_some(at)
+    }
+
+    /// What one acknowledgment lets go without a pace is bounded by the scheme's burst; the next one lets go the rest.
+    fn burst_is_over(&self, plan: &Plan, len: u64) -> bool {
+        let repairing = self.recovery.episode() == Episode::Fast;
+        repairing && plan.pace.is_none() && self.send.burst > 0 && self.send.burst + len > plan.burst.0
     }
 
     /// The pace in force: the scheme's, or window per SRTT when the host paces.
@@ -414,6 +426,7 @@ impl Connection {
             self.stats.segments_sent += 1;
             self.stats.retransmits += u64::from(resent);
         }
+        self.send.burst += bytes.0;
         if let Some(rate) = self.pace(plan, path) {
             self.pacer.sent(cx.now, rate, bytes);
         }

@@ -98,6 +98,7 @@ fn blank(spec: &FlowSpec, ends: &FlowEnds, goodput_bps: f64) -> FlowReport {
         requests: None,
         telnet: None,
         udp: None,
+        probes: None,
         context: FlowContext::of(spec, ends.path_bps),
     }
 }

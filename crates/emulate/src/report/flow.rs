@@ -184,6 +184,7 @@ impl Flow {
             requests: None,
             telnet: None,
             udp: None,
+            probes: None,
             context: FlowContext {
                 path_bps,
                 receive_window: format!("{:.0} kB at most", self.largest_window as f64 / 1e3),

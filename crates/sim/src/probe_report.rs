@@ -1,0 +1,108 @@
+//! What a report says about probe segments.
+
+use crate::build::{FlowEnds, Network};
+use crate::flow;
+use bentpipe_link::Discipline;
+use bentpipe_scenario::Scenario;
+use bentpipe_tcp::cc::ProbeSignal;
+use bentpipe_tcp::cc::law::Value;
+use bentpipe_tcp::{Config, Connection};
+use serde::Serialize;
+
+/// Probe segments of a flow whose scheme sends some.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProbesReport {
+    /// How their arrival is known: `option`, `dsack`, or `none`.
+    pub known_by: &'static str,
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes known to have arrived.
+    pub acknowledged: u64,
+    /// Probes that nothing was heard of in time.
+    pub lost: u64,
+    /// What the scheme does in place of what it was meant to do, and why; absent if it does that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<&'static str>,
+    /// What a user should know of the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+/// What a user should know of a network none of whose queues serves probes last.
+const NOT_SERVED_LAST: &str =
+    "no queue of this network serves probes last (`discipline`): they take the place of data";
+
+/// Of flow `i`, once its connection exists.
+pub(crate) fn probes(
+    scenario: &Scenario,
+    net: &mut Network,
+    i: usize,
+    ends: &FlowEnds,
+) -> Option<ProbesReport> {
+    let trusted = is_trusted(&scenario.flows[i].sender);
+    let served_last = scenario
+        .links
+        .iter()
+        .flat_map(|l| [&l.forward, &l.backward])
+        .any(|d| d.discipline != Discipline::Fifo);
+    let note = (trusted && !served_last).then_some(NOT_SERVED_LAST);
+    let report = flow::sender(net, ends, |c| ProbesReport::of(c))??;
+    Some(ProbesReport { note, ..report })
+}
+
+/// Whether the scheme believes that queues on the way serve probes last.
+fn is_trusted(sender: &Config) -> bool {
+    sender.scheme.growth.get("assume_priority") != Some(Value::Switch(false))
+}
+
+const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
+    match signal {
+        ProbeSignal::None => Some(
+            "slow start and recovery without probes: the peer would tell of none, as it has neither the probe option nor SACK",
+        ),
+        _ if !trusted => Some("slow start, and a quarter of the probes: `assume_priority` is off"),
+        _ => None,
+    }
+}
+
+impl ProbesReport {
+    /// Of one connection, if its scheme sends probes; of the network it knows nothing.
+    pub(crate) fn of(connection: &Connection) -> Option<Self> {
+        let probes = connection.probes()?;
+        Some(Self {
+            known_by: match probes.signal() {
+                ProbeSignal::Option => "option",
+                ProbeSignal::Dsack => "dsack",
+                ProbeSignal::None => "none",
+            },
+            sent: probes.sent(),
+            acknowledged: probes.acknowledged(),
+            lost: probes.lost(),
+            fallback: fallback(probes.signal(), is_trusted(connection.config())),
+            note: None,
+        })
+    }
+
+    /// Of several flows: their sums, and of the rest what the first says.
+    pub fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        all.cloned().reduce(|a, b| Self {
+            sent: a.sent + b.sent,
+            acknowledged: a.acknowledged + b.acknowledged,
+            lost: a.lost + b.lost,
+            ..a
+        })
+    }
+
+    /// One line.
+    pub fn in_words(&self) -> String {
+        let mut text = match self.known_by {
+            "none" => "no probes".to_owned(),
+            by => format!("{} probes, {} acknowledged ({by})", self.sent, self.acknowledged),
+        };
+        for more in [self.fallback, self.note].into_iter().flatten() {
+            text.push_str("; ");
+            text.push_str(more);
+        }
+        text
+    }
+}

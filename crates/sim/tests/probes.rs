@@ -1,0 +1,131 @@
+//! Probe segments in simulated networks: what they cost others, and what reports say of them.
+
+#![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
+
+#[path = "../../scenario/tests/support/mod.rs"]
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod support;
+
+use bentpipe_base::{Addr, Body, Dscp, Duration, Instant, Packet};
+use bentpipe_scenario::Scenario;
+use bentpipe_sim::{build, run};
+use std::path::Path;
+use support::loads;
+
+fn file(name: &str, sets: &[(&str, &str)]) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{name}.toml"));
+    loads(&std::fs::read_to_string(path).unwrap(), sets)
+}
+
+/// Bytes that `flows` `NewReno` connections get through a bottleneck in 300 s, beside low-priority packets at 40 % of its rate or none. Without errors, so that none is
+/// drawn otherwise for the packets beside.
+fn beside_probes(flows: &str, discipline: &str, probes: bool) -> f64 {
+    let sets = [("tcp", "newreno"), ("flows", flows), ("loss", "0"), ("discipline", discipline)];
+    let mut net = build::build(&file("swift-goodput", &sets));
+    let port = net.sim.add_port();
+    let bottleneck = net.links.iter().find(|l| l.0 == "bottleneck").unwrap().1;
+    net.sim.wire(port, bottleneck);
+    let end = Instant::ZERO + Duration::from_secs(300);
+    let mut at = Instant::ZERO;
+    while probes && at < end {
+        net.sim.run_until(at, |_| false);
+        let mut packet = Packet { dst: Addr(u32::MAX), dscp: Dscp::LE, hops: 64, ..Packet::default() };
+        packet.body = Body { off: 0, len: 1000 };
+        packet.seal();
+        net.sim.inject(port, Box::new(packet));
+        at += Duration::from_micros(2080);
+    }
+    net.sim.run_until(end, |_| false);
+    let received = |flow: &build::FlowEnds| {
+        let host = net.sim.peek_host(flow.to.0).unwrap();
+        host.connection(flow.to.2, (flow.from.1, flow.from.2)).unwrap().received() as f64
+    };
+    net.flows.iter().map(received).sum()
+}
+
+/// One connection that its window limits, and eleven that fill the link almost, are served as without probes. Where marks are ignored the same packets cost the eleven a third.
+#[test]
+fn low_priority_packets_cost_others_less_than_one_percent() {
+    for flows in ["1", "11"] {
+        let alone = beside_probes(flows, "pushout", false);
+        assert!(
+            (alone - beside_probes(flows, "threshold", false)).abs() < 1.0,
+            "without marks all are alike"
+        );
+        for discipline in ["pushout", "threshold"] {
+            let ratio = beside_probes(flows, discipline, true) / alone;
+            assert!((ratio - 1.0).abs() < 0.01, "{flows} {discipline}: {ratio}");
+        }
+    }
+    let ratio = beside_probes("11", "fifo", true) / beside_probes("11", "fifo", false);
+    assert!(ratio < 0.8, "fifo: {ratio}");
+}
+
+/// One flow of 100 kB over a clean dumbbell.
+fn report(tcp: &str, more: &str, queue: &str) -> serde_json::Value {
+    let text = format!(
+        "schema = 1\ntitle = \"t\"\nduration = \"60 s\"\nstop = \"finished\"\n\
+         [dumbbell]\nrtt = \"550 ms\"\nrate = \"10 Mbit/s\"\nbuffer = \"50 packets\"\n{queue}\n\
+         access = {{ rate = \"100 Mbit/s\", delay = \"1 ms\", buffer = \"1000 packets\" }}\n\
+         [host]\ntcp = {tcp}\n{more}\n[[flows]]\nname = \"f\"\nfrom = \"src1\"\nto = \"dst1\"\napp = {{ transfer = \"100 kB\" }}\n"
+    );
+    let report = run(&loads(&text, &[]));
+    let mut value = serde_json::to_value(&report).unwrap();
+    value["words"] = report.to_text().into();
+    value
+}
+
+/// Issue 6, acceptance 9: a scheme that cannot do what it is for says what it does instead, and why.
+#[test]
+fn a_fallback_is_named() {
+    const SWIFT: &str = "\"swift-sat\"";
+    let of = |tcp, more, queue| report(tcp, more, queue)["flows"][0]["probes"].clone();
+    let fine = of(SWIFT, "", "discipline = \"pushout\"");
+    assert_eq!(
+        (fine["known_by"].as_str(), &fine["fallback"], &fine["note"]),
+        (Some("option"), &().into(), &().into())
+    );
+    assert!(fine["sent"].as_u64() > Some(20) && fine["sent"] == fine["acknowledged"], "{fine}");
+    let dsack = of(SWIFT, "probe_option = false", "discipline = \"pushout\"");
+    assert_eq!((dsack["known_by"].as_str(), &dsack["acknowledged"]), (Some("dsack"), &fine["acknowledged"]));
+
+    let without = report(SWIFT, "probe_option = false\nsack = false", "");
+    let probes = &without["flows"][0]["probes"];
+    assert_eq!((probes["known_by"].as_str(), probes["sent"].as_u64()), (Some("none"), Some(0)));
+    assert!(probes["fallback"].as_str().unwrap().starts_with("slow start"), "{probes}");
+    assert!(without["words"].as_str().unwrap().contains("no probes; slow start"), "{without}");
+
+    let fifo = of(SWIFT, "", "");
+    assert!(fifo["note"].as_str().unwrap().contains("no queue"), "{fifo}");
+    let careful = of("{ scheme = \"swift-sat\", assume_priority = false }", "", "");
+    assert!(careful["fallback"].as_str().unwrap().contains("a quarter"), "{careful}");
+    assert_eq!(careful["sent"].as_u64(), Some(0), "no speedy start, and no loss");
+    assert!(of("\"newreno\"", "", "").is_null());
+}
+
+/// The data-centre protocol of 2020 has the same name.
+#[test]
+fn swift_is_accepted_with_a_note() {
+    let (short, long) = (report("\"swift\"", "", ""), report("\"swift-sat\"", "", ""));
+    assert_eq!(short["flows"][0]["finished_s"], long["flows"][0]["finished_s"]);
+    assert!(short["words"].as_str().unwrap().contains("not the data-centre protocol of 2020"), "{short}");
+    assert!(!long["words"].as_str().unwrap().contains("2020"), "{long}");
+}
+
+/// Five gated connections beside five of `NewReno`, equal round trips, no errors: each five get half, within 15 %.
+#[test]
+fn gated_swift_takes_a_fair_share_of_a_congested_link() {
+    let sets = [("tcp_x", "swift-sat"), ("loss", "0"), ("ground", "273 ms"), ("duration", "500 s")];
+    let mut shares = Vec::new();
+    for seed in 1..=3 {
+        let mut scenario = file("swift-fairness", &sets);
+        scenario.seed = seed;
+        let report = run(&scenario);
+        let sum = |name: &str| {
+            report.flows.iter().filter(|f| f.name.starts_with(name)).map(|f| f.goodput_bps).sum::<f64>()
+        };
+        shares.push(sum("x") / (sum("x") + sum("y")));
+    }
+    let mean = shares.iter().sum::<f64>() / 3.0;
+    assert!((mean - 0.5).abs() < 0.075, "{shares:?}");
+}
