@@ -174,6 +174,15 @@ impl Connection {
         self.round.end = 1;
     }
 
+    /// The window of a SYN is never scaled (RFC 7323, section 2.2): 64 KB would hold a peer that was granted a rate for the whole first round trip. So the end that
+    /// answers its SYN lets an ACK follow, which says the window as it is.
+    pub(crate) fn follow_syn(&mut self) {
+        let clipped = self.agreed.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
+        if self.config.grant.is_some() && self.state == State::SynReceived && clipped {
+            self.rcv.ack_now();
+        }
+    }
+
     pub(crate) fn established(&mut self, now: Instant) {
         // the application may have closed while still opening
         self.state = if self.closing { State::FinWait1 } else { State::Established };

@@ -462,17 +462,8 @@ impl Connection {
         }
         self.last_sent = cx.now;
         let packet = self.build(cx, 0, 1);
-        if self.agreed_on_rate() {
-            self.rcv.ack_now();
-        }
+        self.follow_syn();
         Some(packet)
-    }
-
-    /// The window of a SYN is never scaled (RFC 7323, section 2.2): 64 KB would hold a peer that was granted a rate for the whole first round trip. So the end that
-    /// answers its SYN lets an ACK follow, which says the window as it is.
-    fn agreed_on_rate(&self) -> bool {
-        let clipped = self.agreed.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
-        self.config.grant.is_some() && self.state == State::SynReceived && clipped
     }
 
     fn transmit_reset(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {

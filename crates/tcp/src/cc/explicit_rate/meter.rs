@@ -88,7 +88,7 @@ impl LossMeter {
             let mut left = self.points.len();
             self.points.retain(|_| {
                 left -= 1;
-                left % 2 == 0 // every second, and the last
+                left.is_multiple_of(2) // every second, and the last
             });
             self.step *= 2;
         }
