@@ -1,11 +1,11 @@
 //! `bentpipe send HOST:PORT [FILE]`.
 
 use super::progress::Progress;
-use super::{Common, failed, opened, own, say, seed};
+use super::{Common, opened, own, say, seed};
 use crate::Failure;
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::Guest;
-use bentpipe_live::transfer::{self, Source};
+use bentpipe_live::transfer::{self, Choice, Source};
 use clap::Args;
 use std::fs::File;
 use std::io;
@@ -42,27 +42,58 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
     let mut source =
         Source::new(file).map_err(|e| Failure::Input(format!("error: {name} cannot be sent: {e}")))?;
     let to = resolve(&args.to)?;
-    let (mut guest, to) = guest(&to)?;
+    let all = to.len();
     let mut progress = Progress::new(source.length());
-    let sent = transfer::send(&mut guest, to, &choice.sender, &mut source, &mut |look| progress.look(look));
-    progress.end();
-    let sent = sent.map_err(|transfer::Failed { why, report }| {
-        // what was reached until then may say why
-        if let Some(report) = report {
-            let end = guest.station.clock().now().since(Instant::ZERO);
-            if let Ok(text) = args.common.report(&choice, *report, end) {
-                say(&text);
+    let mut failure = Failure::Run(format!("error: {} has no address", args.to));
+    for (i, to) in to.iter().enumerate() {
+        let mut guest = match Guest::towards(to.ip(), seed()?, transfer::SEND_BUFFER) {
+            Ok(guest) => guest,
+            Err(error) => {
+                failure = Failure::Run(format!("error: {error}"));
+                continue;
+            }
+        };
+        let sent =
+            transfer::send(&mut guest, *to, &choice.sender, &mut source, &mut |look| progress.look(look));
+        match sent {
+            Ok(sent) => {
+                progress.end();
+                return arrived(args, &choice, *to, sent);
+            }
+            Err(why) => {
+                let again = why.may_try_another() && i + 1 < all;
+                failure = broken(args, &choice, &guest, why);
+                if !again {
+                    break;
+                }
             }
         }
-        failed(&why)
-    })?;
+    }
+    progress.end();
+    Err(failure)
+}
+
+/// What is said of a stream that did not arrive.
+fn broken(args: &Send, choice: &Choice, guest: &Guest, failed: transfer::Failed) -> Failure {
+    // what was reached until then may say why
+    if let Some(report) = failed.report {
+        let end = guest.station.clock().now().since(Instant::ZERO);
+        if let Ok(text) = args.common.report(choice, *report, end) {
+            say(&text);
+        }
+    }
+    super::failed(&failed.why)
+}
+
+/// What is said of one that did.
+fn arrived(args: &Send, choice: &Choice, to: SocketAddr, sent: transfer::Sent) -> Result<String, Failure> {
     if sent.open {
         say(&format!("note: {to} has everything, but has not closed the connection"));
     }
     if sent.ignored > 0 {
         say(&format!("note: {to} said {} bytes, which were thrown away", sent.ignored));
     }
-    args.common.report(&choice, sent.report, sent.end.since(Instant::ZERO))
+    args.common.report(choice, sent.report, sent.end.since(Instant::ZERO))
 }
 
 /// The addresses of a name, in the order of the system's resolver.
@@ -78,18 +109,4 @@ fn resolve(to: &str) -> Result<Vec<SocketAddr>, Failure> {
     }
     let all: Vec<_> = to.to_socket_addrs().map_err(|e| wrong(&e.to_string()))?.collect();
     if all.is_empty() { Err(wrong("nobody has this name")) } else { Ok(all) }
-}
-
-/// A guest that can call the first address that there is a way to.
-fn guest(to: &[SocketAddr]) -> Result<(Guest, SocketAddr), Failure> {
-    let seed = seed()?;
-    let mut first = None;
-    for to in to {
-        match Guest::towards(to.ip(), seed, transfer::SEND_BUFFER) {
-            Ok(guest) => return Ok((guest, *to)),
-            Err(error) => _ = first.get_or_insert(error),
-        }
-    }
-    let why = first.map_or_else(|| "no address".to_owned(), |e| e.to_string());
-    Err(Failure::Run(format!("error: {why}")))
 }

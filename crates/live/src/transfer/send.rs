@@ -32,6 +32,14 @@ pub struct Failed {
     pub report: Option<Box<FlowReport>>,
 }
 
+impl Failed {
+    /// Nobody answered there, and nothing was read yet: another address of the peer's may do.
+    pub const fn may_try_another(&self) -> bool {
+        matches!(self.why, TransferError::Ended { ending: Ending::Refused | Ending::TimedOut, .. })
+            && self.report.is_none()
+    }
+}
+
 /// Calls `to`, sends what `source` has, and its end.
 ///
 /// # Errors
@@ -153,6 +161,8 @@ impl Sender {
             if self.at == self.chunk.len() {
                 let room = guest.station.with(|e, _| {
                     let c = e.connection(self.id)?;
+                    // nothing is read for a call that may be refused: another address may answer
+                    c.stats().established_at?;
                     Some(c.unacknowledged() < LEAST_BUFFER.max(2 * c.cwnd().0) && c.send_room() > 0)
                 });
                 if room != Some(true) {
