@@ -14,7 +14,7 @@ pub(super) static WESTWOOD: Group = Group {
     expected: "ns-2",
     intro: "The same with Westwood+. ns-2 has Linux's: two filters of 7/8, and a loss halves the window until it is repaired, only then is it set to what the measured \
         rate fills. So each repair is measured as a round at half the rate, and where losses are frequent the estimate goes down with it. With these (`memory = 0.875`, \
-        `twice`, `late`) tolerance 8 %: the reference is a mean of three runs. The paper's goes to what the rate fills at once; at a loss of 1e-2 that is worth a \
+        `twice`, `late`) tolerance 6 %. The paper's goes to what the rate fills at once; at a loss of 1e-2 that is worth a \
         quarter, reported beside it.",
     fast: false,
 };
@@ -38,7 +38,7 @@ pub(super) fn westwood(row: &Row) -> Vec<Check> {
     let linux = job.clone().with(Change::LinuxWestwood);
     let check = |label, job, tolerance| Check::of(row, &WESTWOOD, &[label, &row.loss], job, tolerance);
     vec![
-        check("as Linux", &linux, Tolerance::Relative(0.08)),
+        check("as Linux", &linux, Tolerance::Relative(0.06)),
         check("as the paper", &job, Tolerance::Unjudged),
     ]
 }
