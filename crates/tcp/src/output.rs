@@ -6,7 +6,6 @@
 //! RFC 3168, section 6.1 (marking), RFC 8985, section 7 (tail loss probe).
 
 use crate::cc::{Episode, Path, Plan, SentSegment};
-use crate::config::JitterKind;
 use crate::connection::{Connection, Opportunity};
 use crate::handshake::address;
 use crate::limits::Limit;
@@ -15,7 +14,7 @@ use crate::receiver::AckDue;
 use crate::scheme::Detection;
 use crate::state::State;
 use crate::timers::Timer;
-use bentpipe_base::{Body, Cx, Dscp, Ecn, Flags, Instant, Pkt, ProbeOption, Rate, Size, Timestamps};
+use bentpipe_base::{Body, Cx, Ecn, Flags, Instant, Pkt, ProbeOption, Size, Timestamps};
 
 /// Answer of `choose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +26,6 @@ enum Choice {
     /// Nothing; this is why.
     Hold(Limit),
 }
-
-/// Pacing gain over window/SRTT for schemes that name no pace (as Linux: 2 in slow start, 1.2 later).
-const PACE_GAIN: (f64, f64) = (2.0, 1.2);
 
 impl Connection {
     /// The next segment to send, if any. Call until `None`.
@@ -179,50 +175,9 @@ impl Connection {
         room * 2 >= self.peer_window_max
     }
 
-    /// `Some(when)` while the pacer holds the next segment back.
-    fn paced(&mut self, now: Instant, plan: &Plan, path: &Path) -> Option<Instant> {
-        let rate = self.pace(plan, path)?;
-        let burst = Size(plan.burst.0.min(2 * self.mss()));
-        let at = self.pacer.release_at(now, rate, burst);
-        (at > now).then_some(at)
-    }
-
-    /// What one acknowledgment lets go without a pace is bounded by the scheme's burst; the next one lets go the rest.
-    fn burst_is_over(&self, plan: &Plan, len: u64) -> bool {
-        let repairing = self.recovery.episode() == Episode::Fast;
-        repairing && plan.pace.is_none() && self.send.burst > 0 && self.send.burst + len > plan.burst.0
-    }
-
-    /// The pace in force: the scheme's, or window per SRTT when the host paces.
-    fn pace(&self, plan: &Plan, path: &Path) -> Option<Rate> {
-        if plan.pace.is_some() {
-            return plan.pace;
-        }
-        if !self.config.pacing || path.srtt.is_zero() {
-            return None;
-        }
-        let slow_start = self.cc.ssthresh().is_none_or(|s| plan.window < s);
-        let gain = if slow_start { PACE_GAIN.0 } else { PACE_GAIN.1 };
-        Rate::from_bps((plan.window.bits() as f64 * gain / path.srtt.as_secs_f64()) as u64)
-    }
-
     fn wait(&mut self, timer: Timer, at: Instant, limit: Limit) -> Choice {
         self.timers.set(timer, at);
         Choice::Hold(limit)
-    }
-
-    /// Sender jitter as ns-2's `overhead_`: the first chance to send new data opens an opportunity after a random delay.
-    fn opportunity(&mut self, cx: &mut Cx<'_>) -> bool {
-        let (Some(jitter), Some(rng)) = (self.config.jitter, self.chance.jitter) else { return true };
-        if jitter.kind != JitterKind::Opportunity || self.send.opportunity == Opportunity::Open {
-            return true;
-        }
-        if self.send.opportunity == Opportunity::Closed {
-            let delay = cx.rng(rng).up_to(jitter.max);
-            self.timers.set(Timer::Opportunity, cx.now + delay);
-            self.send.opportunity = Opportunity::Waiting;
-        }
-        false
     }
 
     /// Nothing to send now: remembers why and arms the timers that may change it.
@@ -330,50 +285,6 @@ impl Connection {
         let path = self.path();
         let plan = self.cc.plan(&path);
         self.resend(cx, i, &path, &plan)
-    }
-
-    /// A probe segment, if the scheme wants one now and nothing else may go.
-    fn transmit_copy(&mut self, cx: &mut Cx<'_>, limit: Limit, path: &Path, plan: &Plan) -> Option<Pkt> {
-        let probes = self.probes.as_mut()?;
-        let Some(wish) = plan.probes.filter(|w| w.left > 0 && !self.board.is_empty()) else {
-            probes.rest();
-            self.timers.stop(Timer::Probe);
-            return None;
-        };
-        if let Err(at) = probes.due(cx.now, wish.clock, limit == Limit::Pacing, self.last_sent) {
-            match at {
-                Some(at) => self.timers.set(Timer::Probe, at),
-                None => self.timers.stop(Timer::Probe),
-            }
-            return None;
-        }
-        let (start, end) = probes.choose(&self.board, wish.carry, self.written)?;
-        let option = probes.sent_copy(cx.now, start, end);
-        self.board.copy(start);
-        let packet = self.build_copy(cx, (start, end), option, wish.mark);
-        let bytes = Size(end - start);
-        self.cc.on_sent(cx, path, &SentSegment { bytes, resent: false, probe: true });
-        Some(packet)
-    }
-
-    /// A copy may be dropped before anything else: it repeats the acknowledgment and takes none off our hands.
-    fn build_copy(&mut self, cx: &mut Cx<'_>, range: (u64, u64), option: ProbeOption, mark: Dscp) -> Pkt {
-        let (start, end) = range;
-        let mut packet = cx.packet();
-        address(&mut packet, self.tuple);
-        packet.dscp = mark;
-        packet.tcp.flags = Flags::ACK;
-        packet.tcp.seq = self.iss.at(start);
-        packet.tcp.ack = self.rcv.ack_field();
-        packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.buffered(), self.mss());
-        packet.tcp.probe = option;
-        packet.body = Body { off: start - 1, len: (end - start) as u32 };
-        if self.agreed.timestamps {
-            packet.tcp.timestamps =
-                Some(Timestamps { value: self.timestamp(cx.now), echo: self.clock.recent });
-        }
-        packet.seal();
-        packet
     }
 
     fn send_new(&mut self, cx: &mut Cx<'_>, end: u64, limited: bool, path: &Path, plan: &Plan) -> Pkt {

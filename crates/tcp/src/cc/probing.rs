@@ -47,12 +47,12 @@ pub struct Switches {
 }
 
 /// When a data ACK of the window expanding period adds a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expands {
     /// Never.
     Never,
-    /// Once half a window of probes came back in this episode, and not above the window before the loss.
-    Gated,
+    /// Once this share of the probes sent in this episode came back, and at least half a window of them; and not above the window before the loss.
+    Gated(f64),
     /// Always.
     Always,
 }
@@ -66,6 +66,9 @@ struct Counts {
     aosn: u32,
     /// Probe ACKs still to ignore.
     wdsn: u32,
+    /// Copies sent, and probe ACKs that came.
+    sent: u32,
+    seen: u32,
 }
 
 /// A start that is under way.
@@ -203,6 +206,7 @@ impl Probing {
     fn probes_came(&mut self, path: &Path, ack: &Ack, counts: &mut Counts) {
         let ignored = ack.probes.min(counts.wdsn);
         counts.wdsn -= ignored;
+        counts.seen = counts.seen.saturating_add(ack.probes);
         let most = self.most(counts);
         self.grow(path, u64::from(ack.probes - ignored), most);
     }
@@ -210,7 +214,7 @@ impl Probing {
     /// Largest window of the episode, in segments.
     fn most(&self, counts: &Counts) -> u64 {
         match self.switches.expands {
-            Expands::Gated => counts.w0,
+            Expands::Gated(_) => counts.w0,
             Expands::Never | Expands::Always => u64::MAX,
         }
     }
@@ -225,7 +229,9 @@ impl Probing {
         }
         let expands = match self.switches.expands {
             Expands::Never => false,
-            Expands::Gated => counts.wdsn == 0,
+            Expands::Gated(share) => {
+                counts.wdsn == 0 && f64::from(counts.seen) >= share * f64::from(counts.sent)
+            }
             Expands::Always => true,
         };
         if !expands {
@@ -244,7 +250,8 @@ impl Probing {
         let copies = if self.switches.priority { w0 } else { w0 / 4 };
         let copies = if path.probes == ProbeSignal::None { 0 } else { copies };
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        self.phase = Phase::Recovery(Counts { w0, aosn: count(copies), wdsn: count(w0 / 2) });
+        self.phase =
+            Phase::Recovery(Counts { w0, aosn: count(copies), wdsn: count(w0 / 2), sent: 0, seen: 0 });
     }
 }
 
@@ -295,7 +302,10 @@ impl CongestionControl for Probing {
         match &mut self.phase {
             Phase::Opening(opening) if sent.probe => opening.left = opening.left.saturating_sub(1),
             Phase::Opening(opening) => opening.data = opening.data.saturating_sub(1),
-            Phase::Recovery(counts) if sent.probe => counts.aosn = counts.aosn.saturating_sub(1),
+            Phase::Recovery(counts) if sent.probe => {
+                counts.aosn = counts.aosn.saturating_sub(1);
+                counts.sent += 1;
+            }
             _ => {}
         }
     }

@@ -3,12 +3,13 @@
 //! Source: Leung and Yeung, "TCP-Swift: an end-host enhancement scheme for TCP over satellite IP networks", 2004: speedy start, speedy recovery with outstanding segments, and an increment in the window expanding period. An outstanding segment is a
 //! low-priority copy of a segment that is not yet acknowledged, picked at random: it asks for room and may repair a loss.
 //! In the window expanding period each ACK of data adds a segment, on top of what probe ACKs add (`probing.rs`). That increment does not depend on
-//! probes: after a congestion loss the window is back near W0 a round trip later. `gated`, the default, makes it wait until half a window of
-//! probes came back in this episode and stops at W0, as RFC 9743 asks of schemes that share a network; `gated = false` is the paper's.
+//! probes: after a congestion loss the window is back near W0 a round trip later. `gated`, the default, makes it wait until nine in ten of the probes of this
+//! episode came back and stops at W0, as RFC 9743 asks of schemes that share a network; `gated = false` is the paper's. Half of the probes, Peach's measure of
+//! congestion, is too few where others share the queue: they halve their windows too, and leave room for more.
 //! Deviations: those of `probing.rs`; the choice of modes.
 
 use super::ProbeCarry;
-use super::law::{Law, MAX_PARAMS, Params as _, Value, Values};
+use super::law::{Law, MAX_PARAMS, Params as _, Values};
 use super::probing::{Expands, Probing, Switches};
 use crate::params;
 use bentpipe_base::Dscp;
@@ -16,8 +17,10 @@ use bentpipe_base::Dscp;
 params! {
     /// What users may set.
     pub struct SwiftParams {
-        /// Data ACKs open the window only once half a window of probes came back, and not above the window before the loss; off is the paper.
+        /// Data ACKs open the window only once enough probes came back, and not above the window before the loss; off is the paper.
         gated: bool = true;
+        /// How many: the share of those sent, beside the half of the window before the loss that it takes anyway.
+        gate: f64 = 0.9, from 0.0, to 1.0;
         /// Queues on the way serve probes last. Off: no speedy start, and a quarter of the probes.
         assume_priority: bool = true;
         /// Most segments that speedy start opens the window to.
@@ -40,23 +43,23 @@ pub const LAW: Law = Law {
 
 /// The paper's, by a name of its own: the same without the gate.
 pub const FAITHFUL: Law = Law {
-    params: match SwiftParams::LIST.split_first() {
-        Some((_gated, others)) => others,
-        None => &[],
-    },
+    params: SwiftParams::LIST.split_at(GATE).1,
     probes: true,
     ..Law::new("swift-faithful", |start, values| {
-        let mut all = [Value::Switch(false); MAX_PARAMS];
-        all[1..].copy_from_slice(&values[..MAX_PARAMS - 1]);
+        let mut all = SwiftParams { gated: false, ..SwiftParams::default() }.values();
+        all[GATE..].copy_from_slice(&values[..MAX_PARAMS - GATE]);
         Box::new(Probing::new(start, switches(&all)))
     })
 };
+
+/// Parameters of the gate, the first of all.
+const GATE: usize = 2;
 
 fn switches(values: &Values) -> Switches {
     let p = SwiftParams::of(values);
     Switches {
         carry: ProbeCarry::Random,
-        expands: if p.gated { Expands::Gated } else { Expands::Always },
+        expands: if p.gated { Expands::Gated(p.gate) } else { Expands::Always },
         partial: p.partial_inc,
         counts_bytes: p.wep_bytes,
         priority: p.assume_priority,

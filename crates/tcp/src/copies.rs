@@ -1,0 +1,60 @@
+//! Sending probe segments: which are due, what they copy and how they look. `probes.rs` says why, and knows what became of them.
+
+use crate::cc::{Path, Plan, SentSegment};
+use crate::connection::Connection;
+use crate::handshake::address;
+use crate::limits::Limit;
+use crate::timers::Timer;
+use bentpipe_base::{Body, Cx, Dscp, Flags, Pkt, ProbeOption, Size, Timestamps};
+
+impl Connection {
+    /// A probe segment, if the scheme wants one now and nothing else may go.
+    pub(crate) fn transmit_copy(
+        &mut self,
+        cx: &mut Cx<'_>,
+        limit: Limit,
+        path: &Path,
+        plan: &Plan,
+    ) -> Option<Pkt> {
+        let probes = self.probes.as_mut()?;
+        let Some(wish) = plan.probes.filter(|w| w.left > 0 && !self.board.is_empty()) else {
+            probes.rest();
+            self.timers.stop(Timer::Probe);
+            return None;
+        };
+        if let Err(at) = probes.due(cx.now, wish.clock, limit == Limit::Pacing, self.last_sent) {
+            match at {
+                Some(at) => self.timers.set(Timer::Probe, at),
+                None => self.timers.stop(Timer::Probe),
+            }
+            return None;
+        }
+        let (start, end) = probes.choose(&self.board, wish.carry, self.written)?;
+        let option = probes.sent_copy(cx.now, start, end);
+        self.board.copy(start);
+        let packet = self.build_copy(cx, (start, end), option, wish.mark);
+        let bytes = Size(end - start);
+        self.cc.on_sent(cx, path, &SentSegment { bytes, resent: false, probe: true });
+        Some(packet)
+    }
+
+    /// A copy may be dropped before anything else: it repeats the acknowledgment and takes none off our hands.
+    fn build_copy(&mut self, cx: &mut Cx<'_>, range: (u64, u64), option: ProbeOption, mark: Dscp) -> Pkt {
+        let (start, end) = range;
+        let mut packet = cx.packet();
+        address(&mut packet, self.tuple);
+        packet.dscp = mark;
+        packet.tcp.flags = Flags::ACK;
+        packet.tcp.seq = self.iss.at(start);
+        packet.tcp.ack = self.rcv.ack_field();
+        packet.tcp.window = self.rcv.window.advertise(self.rcv.next(), self.rcv.buffered(), self.mss());
+        packet.tcp.probe = option;
+        packet.body = Body { off: start - 1, len: (end - start) as u32 };
+        if self.agreed.timestamps {
+            packet.tcp.timestamps =
+                Some(Timestamps { value: self.timestamp(cx.now), echo: self.clock.recent });
+        }
+        packet.seal();
+        packet
+    }
+}
