@@ -5,6 +5,7 @@ use super::socket::{Owner, Pair, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
 use bentpipe_base::{Cx, Flags};
+use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Offer, State, reset_for};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Fault, Ipv4, Layout, Segment, parse};
@@ -66,7 +67,9 @@ impl Endpoint {
     pub fn timer(&mut self, cx: &mut Cx<'_>) {
         while let Some(id) = self.table.take_due(cx.now) {
             let Some(socket) = self.table.get_mut(id) else { continue };
-            if socket.conn.deadline() <= cx.now {
+            // a pacer's release is left to `Socket::next`, which handles it at the time it was due
+            let paces = matches!(socket.conn.next_timer(), Some((_, Timer::Pace)));
+            if socket.conn.deadline() <= cx.now && !paces {
                 socket.conn.timer(cx);
             }
             let gives_up = socket.patience(&self.settings) <= cx.now;

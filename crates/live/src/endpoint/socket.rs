@@ -157,6 +157,8 @@ pub(super) struct Socket {
     pub(super) armed: Instant,
     /// The latest time at which the engine was asked what it sends.
     clock: Instant,
+    /// That was in the past, and it may send more at that time.
+    behind: bool,
     /// State, owner and acknowledged position as last seen, and since when they stand.
     progress: (State, Owner, u64),
     since: Instant,
@@ -186,6 +188,7 @@ impl Socket {
             ready: false,
             armed: Instant::NEVER,
             clock: now,
+            behind: false,
             since: now,
             received_then: 0,
         }
@@ -281,24 +284,31 @@ impl Socket {
     /// rate (the relay does the same with its links). What else is due is handled at the present time.
     pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let now = cx.now;
+        let oldest = Instant(now.0.saturating_sub(CATCH_UP.0));
+        let mut at = if self.behind { self.clock.max(oldest) } else { self.release_by(now, oldest) };
         loop {
+            cx.now = at;
+            self.clock = at;
             // what arrived since the last call may have brought a deadline nearer than the one asked for, and it may have passed
-            match self.conn.next_timer().filter(|(at, _)| *at <= now) {
-                Some((at, Timer::Pace)) => {
-                    cx.now = at.max(self.clock).max(Instant(now.0.saturating_sub(CATCH_UP.0)));
-                }
-                Some(_) | None => cx.now = now,
-            }
-            let caught_up = cx.now == now;
-            if self.conn.deadline() <= cx.now {
+            if self.conn.deadline() <= at {
                 self.conn.timer(cx);
             }
-            self.clock = cx.now;
             let packet = self.conn.transmit(cx);
-            if packet.is_some() || caught_up {
+            if packet.is_some() || at == now {
+                // what may follow it at that time is asked for first
+                self.behind = packet.is_some() && at < now;
                 cx.now = now;
                 return packet;
             }
+            at = self.release_by(now, at);
+        }
+    }
+
+    /// When the pacer's next release was due, if that is past; else the present. Never before `from`.
+    fn release_by(&self, now: Instant, from: Instant) -> Instant {
+        match self.conn.next_timer() {
+            Some((at, Timer::Pace)) if at < now => at.max(self.clock).max(from),
+            _ => now,
         }
     }
 

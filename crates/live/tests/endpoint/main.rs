@@ -8,4 +8,5 @@ mod hostile;
 mod hosts;
 mod path;
 mod streams;
+mod supers;
 mod talk;
