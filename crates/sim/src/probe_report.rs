@@ -46,7 +46,7 @@ pub(crate) fn probes(
         .flat_map(|l| [&l.forward, &l.backward])
         .any(|d| d.discipline != Discipline::Fifo);
     let note = (trusted && !served_last).then_some(NOT_SERVED_LAST);
-    let report = flow::sender(net, ends, |c| ProbesReport::of(c))??;
+    let report = flow::sender(net, ends, ProbesReport::of)??;
     Some(ProbesReport { note, ..report })
 }
 
