@@ -136,10 +136,10 @@ fn documented(section: &str) -> String {
 fn the_documented_defaults_are_the_real_ones() {
     let plain = loads(GRAPH, &[]);
     for (section, rows, place) in [
-        ("`[host]`", 25, "[[flows]]\nname"),
+        ("`[host]`", 26, "[[flows]]\nname"),
         ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
-        ("`channel`", 3, "rate = \"1 Gbit/s\""),
+        ("`channel`", 4, "rate = \"1 Gbit/s\""),
     ] {
         let lines = documented(section);
         assert_eq!(lines.lines().count(), rows, "{section}\n{lines}");
