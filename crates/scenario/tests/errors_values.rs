@@ -15,7 +15,7 @@ error: unknown key `bufer` in [dumbbell]
    |
 13 | bufer = "50 packets"
    | ^^^^^ did you mean `buffer`?
-   = help: keys of [dumbbell]: access, rtt, profile, pairs, return, rate, buffer, loss, ber, framing, capacity, orbit, fade, bursts, outages, dama, idle_release
+   = help: keys of [dumbbell]: access, rtt, profile, pairs, return, rate, buffer, discipline, loss, ber, framing, capacity, orbit, fade, bursts, outages, dama, idle_release
 "#,
     );
 }
@@ -47,7 +47,7 @@ error: unknown key `cuont` in [[flows]]
    |
 23 | cuont = 2
    | ^^^^^ did you mean `count`?
-   = help: keys of [[flows]]: name, from, to, count, app, connections, enabled, group, reader, receiver, start, stack, tcp, segment, window, iw, ssthresh, delayed_ack, send_buffer, nagle, jitter, jitter_kind, min_rto, max_rto, initial_rto, rto_granularity, max_timeouts, limited_transmit, validation, pacing, ecn, grant, timestamps, sack, window_scale, mss_option, time_wait
+   = help: keys of [[flows]]: name, from, to, count, app, connections, enabled, group, reader, receiver, start, stack, tcp, segment, window, iw, ssthresh, delayed_ack, send_buffer, nagle, jitter, jitter_kind, min_rto, max_rto, initial_rto, rto_granularity, max_timeouts, limited_transmit, validation, pacing, ecn, probe_option, grant, timestamps, sack, window_scale, mss_option, time_wait
 ",
     );
 }
@@ -63,7 +63,7 @@ error: unknown key `latency` in `access`
    |
 15 | access = { rate = "100 Mbit/s", latency = "1 ms", buffer = "1 MB" }
    |                                 ^^^^^^^
-   = help: keys of `access`: delay, rate, buffer, loss, ber, framing, capacity, orbit, fade, bursts, outages, dama, idle_release
+   = help: keys of `access`: delay, rate, buffer, discipline, loss, ber, framing, capacity, orbit, fade, bursts, outages, dama, idle_release
 "#,
     );
 }

@@ -139,7 +139,7 @@ fn the_documented_defaults_are_the_real_ones() {
         ("`[host]`", 26, "[[flows]]\nname"),
         ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
-        ("`channel`", 3, "rate = \"1 Gbit/s\""),
+        ("`channel`", 4, "rate = \"1 Gbit/s\""),
     ] {
         let lines = documented(section);
         assert_eq!(lines.lines().count(), rows, "{section}\n{lines}");

@@ -38,6 +38,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("framing = \"4 B\"", "framing = \"5 B\""),
     ("buffer = \"1000 packets\"", "buffer = \"1001 packets\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 kB\""),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"pushout\""),
     ("rate = \"10 Mbit/s\"", "rate = \"10.000001 Mbit/s\""),
     ("rate = \"10 Mbit/s\"", "rate = \"10 Mbit/s\"\nloss = 1e-9"),
     ("rate = \"10 Mbit/s\"", "rate = \"10 Mbit/s\"\nber = 1e-12"),
