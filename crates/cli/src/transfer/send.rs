@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// What to send, and where to.
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// Host and port, as in far:5000, 10.55.0.2:5000 or [fd55::2]:5000.
+    /// Host and port, as in `far:5000`, `10.55.0.2:5000` or `[fd55::2]:5000`.
     #[arg(value_name = "HOST:PORT")]
     to: String,
     /// The file; standard input without one.
