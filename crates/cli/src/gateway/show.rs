@@ -136,6 +136,7 @@ fn cells([lan, satellite, treatment, rtt, goodput, window, shown, lost]: [&str; 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use bentpipe_accelerate::deploy::Sandbox;
     use bentpipe_accelerate::status::Figures;
 
     pub(crate) fn sample() -> (Status, FlowPage) {
@@ -165,6 +166,7 @@ pub(super) mod tests {
             rate_bps: Some(24_000_000),
             throughput_bps: [23.9e6, 0.4e6],
             figures,
+            sandbox: Sandbox { landlock: "on, interface 7".to_owned(), seccomp: "on".to_owned() },
             ..Status::default()
         };
         let flow = FlowFigures {
@@ -192,6 +194,7 @@ held         190000 B, at most 2000000 B
 kept back    40 duplicate ack
 dropped      none
 data path    3 late turns
+sandbox      Landlock on, interface 7; seccomp on
 ";
         assert_eq!(text(&sample().0), wanted);
     }
