@@ -30,8 +30,11 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
         gateway.wait_for("event=\"connections\" text=\"2 are taken up after ");
         assert!(!gateway.lines.contains("damaged"), "{}", gateway.lines);
         let mut late = lab.connect(false);
-        for stream in streams.iter_mut().chain([&mut late]) {
-            echo(stream, 1_000_000);
+        // twice: what is on the way before both hosts have spoken passes, and may be most of a window
+        for _ in 0..2 {
+            for stream in streams.iter_mut().chain([&mut late]) {
+                echo(stream, 1_000_000);
+            }
         }
         let page: Value = serde_json::from_str(&out(&lab.gateway(&["flows", "--json"]))).expect("JSON");
         let flows = page["flows"].as_array().expect("a list");
@@ -44,7 +47,7 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
                 (&Value::Null, &"established".into()),
                 "{page}"
             );
-            assert!(flow["acked_bytes"].as_u64() > Some(500_000), "round {round}: {page}");
+            assert!(flow["acked_bytes"].as_u64() >= Some(1_000_000), "round {round}: {page}");
         }
         drop(late);
         wait_until("the end of the third", || figures(&lab)["figures"]["accelerated"] == 2);
