@@ -228,6 +228,17 @@ fn times<T: Copy>(gaps: &[(u64, T)]) -> impl Iterator<Item = (u64, T)> {
 
 /// Runs it, with what users do, and with calls and looks at the given gaps; and counts.
 fn run(
+    rig: Rig,
+    packets: &[(u64, u32)],
+    acts: &[(u64, Act)],
+    disturb: &[(u64, ())],
+) -> (Fates, (usize, usize)) {
+    run_until(END, rig, packets, acts, disturb)
+}
+
+/// And lets it go on until `end` at least.
+fn run_until(
+    end: Instant,
     mut rig: Rig,
     packets: &[(u64, u32)],
     acts: &[(u64, Act)],
@@ -248,7 +259,7 @@ fn run(
             Step::Packet(number, size) => rig.send(at, number, size),
         }
     }
-    let fates = rig.fates(END.max(rig.now));
+    let fates = rig.fates(end.max(rig.now));
     (fates, rig.inside())
 }
 
@@ -324,9 +335,11 @@ proptest! {
             }
             last = 2_000_000_000;
         }
-        let (by_user, _) = run(Rig::constant(&base, Capacity::Packets(10), 1), &all, &acts, &[]);
+        // the last change comes after the last packet
+        let end = END.max(Instant(acts.iter().map(|a| a.0).sum()));
+        let (by_user, _) = run_until(end, Rig::constant(&base, Capacity::Packets(10), 1), &all, &acts, &[]);
         let planned = Dynamics { changes: timeline(&acts), ..Dynamics::default() };
-        let (by_timeline, _) = run(Rig::with(&base, &planned, Capacity::Packets(10), "link", 1), &all, &[], &[]);
+        let (by_timeline, _) = run_until(end, Rig::with(&base, &planned, Capacity::Packets(10), "link", 1), &all, &[], &[]);
         prop_assert_eq!(by_user, by_timeline);
     }
 }
