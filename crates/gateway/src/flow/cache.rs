@@ -66,7 +66,7 @@ pub(crate) struct Credit {
     pub(crate) sent: Option<Instant>,
     /// When the last piece was sent that was sent once: a round-trip sample without doubt (Karn).
     pub(crate) sample: Option<Instant>,
-    /// Pieces that are known to have arrived.
+    /// Segments that are known to have arrived.
     pub(crate) arrived: u32,
 }
 
@@ -82,7 +82,7 @@ impl Credit {
             piece.before
         };
         self.sent = self.sent.max(Some(sent));
-        self.arrived += 1;
+        self.arrived += piece.segments();
         if piece.times == 1 && sent == piece.first {
             self.sample = self.sample.max(Some(sent));
         }
@@ -102,6 +102,12 @@ impl Piece {
             cost: PLACE,
             packet,
         }
+    }
+
+    /// How many packets of the hop it is: each is lost by itself.
+    pub(crate) fn segments(&self) -> u32 {
+        let of = u64::from(self.packet.segment);
+        if of == 0 { 1 } else { (self.end - self.start).div_ceil(of) as u32 }
     }
 
     /// Its packet's bytes cost so much, and go with it.
@@ -402,5 +408,25 @@ impl Cache {
             cx.recycle(piece.packet);
         }
         *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{Body, Packet};
+
+    /// Each packet that the hop cuts it into is lost by itself, so a share of losses counts those.
+    #[test]
+    fn a_super_packet_is_as_many_segments_as_the_hop_carries() {
+        let of = |segment: u16, len: u32| {
+            let packet = Packet { header_len: 40, segment, body: Body { off: 0, len }, ..Packet::default() };
+            Piece::new(1000, 1000 + u64::from(len), Box::new(packet))
+        };
+        let counts = [(0, 1460), (1460, 1460), (1460, 2920), (1460, 4000)].map(|(s, n)| of(s, n).segments());
+        assert_eq!(counts, [1, 1, 2, 3]);
+        let mut credit = Credit::default();
+        credit.take(&of(1460, 2920), Instant(5), 0);
+        assert_eq!(credit.arrived, 2);
     }
 }

@@ -116,7 +116,7 @@ impl Flow {
         self.stop_or_go(now);
     }
 
-    /// Finds what is lost; returns how many pieces that are new.
+    /// Finds what is lost; returns how many segments that are new.
     fn detect(
         &mut self,
         now: Instant,
@@ -128,15 +128,19 @@ impl Flow {
         // without SACK only the head is known to be missing; what lies behind it is sent again in case it is
         let last = if self.shake.sack() { edge } else { self.una + 1 };
         let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
-        let mut found = |start: u64, end: u64| {
+        let mut found = |start: u64, end: u64, segments: u32| {
             if start < edge {
                 holes += 1;
-                lost += u32::from(start < last);
+                lost += if start < last { segments } else { 0 };
                 hole_end = hole_end.max(end);
             }
         };
         if let Some(sent) = sent {
-            self.cache.overtaken(sent, |piece| found(piece.start, piece.end));
+            // SACK cuts pieces where something arrived, so nothing of this one has; without it only the first segment is known to be missing
+            let sack = self.shake.sack();
+            self.cache.overtaken(sent, |piece| {
+                found(piece.start, piece.end, if sack { piece.segments() } else { 1 });
+            });
         }
         let d = self.trip.smoothed();
         let late = d + LATE + self.trip.variation() * 2;
@@ -145,7 +149,7 @@ impl Flow {
         if !advanced
             && let Some((start, end)) = head.filter(|p| now >= p.sent + late).map(|p| (p.start, p.end))
         {
-            found(start, end);
+            found(start, end, 1);
             self.cache.make_due(0);
         }
         self.recovery.hole_end = hole_end;
