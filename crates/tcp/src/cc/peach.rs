@@ -8,9 +8,8 @@
 
 use super::ProbeCarry;
 use super::law::{Law, Params as _, Values};
-use super::probing::{Expands, Probing, Switches};
+use super::probing::{Probing, Switches};
 use crate::params;
-use bentpipe_base::Dscp;
 
 params! {
     /// What users may set.
@@ -33,13 +32,5 @@ pub const LAW: Law = Law {
 
 fn switches(values: &Values) -> Switches {
     let p = PeachParams::of(values);
-    Switches {
-        carry: ProbeCarry::LastSent,
-        expands: Expands::Never,
-        partial: false,
-        counts_bytes: false,
-        priority: p.assume_priority,
-        cap: p.probe_cap as u64,
-        mark: Dscp::new(p.probe_dscp as u8).unwrap_or(Dscp::LE),
-    }
+    Switches::of_peach(ProbeCarry::LastSent, p.assume_priority, p.probe_cap, p.probe_dscp)
 }

@@ -7,9 +7,8 @@
 
 use super::ProbeCarry;
 use super::law::{Law, Params as _, Values};
-use super::probing::{Expands, Probing, Switches};
+use super::probing::{Probing, Switches};
 use crate::params;
-use bentpipe_base::Dscp;
 
 params! {
     /// What users may set.
@@ -32,13 +31,5 @@ pub const LAW: Law = Law {
 
 fn switches(values: &Values) -> Switches {
     let p = PeachPlusParams::of(values);
-    Switches {
-        carry: ProbeCarry::OldestInTurn,
-        expands: Expands::Never,
-        partial: false,
-        counts_bytes: false,
-        priority: p.assume_priority,
-        cap: p.probe_cap as u64,
-        mark: Dscp::new(p.probe_dscp as u8).unwrap_or(Dscp::LE),
-    }
+    Switches::of_peach(ProbeCarry::OldestInTurn, p.assume_priority, p.probe_cap, p.probe_dscp)
 }

@@ -46,6 +46,21 @@ pub struct Switches {
     pub mark: Dscp,
 }
 
+impl Switches {
+    /// Peach's and Peach+'s, who differ in what a probe copies: what the window expanding period and partial acknowledgments add is Swift's.
+    pub(super) fn of_peach(carry: ProbeCarry, priority: bool, cap: f64, dscp: f64) -> Self {
+        Self {
+            carry,
+            expands: Expands::Never,
+            partial: false,
+            counts_bytes: false,
+            priority,
+            cap: cap as u64,
+            mark: Dscp::new(dscp as u8).unwrap_or(Dscp::LE),
+        }
+    }
+}
+
 /// When a data ACK of the window expanding period adds a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expands {
