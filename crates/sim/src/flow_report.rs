@@ -29,6 +29,7 @@ pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, good
         bytes_acked: 0,
         segments_sent: 0,
         retransmits: 0,
+        copies: None,
         timeouts: 0,
         rtt_ms: Quantiles::default(),
         limited_by: LimitedBy { handshake: opening, ..LimitedBy::default() },
@@ -99,6 +100,7 @@ impl FlowReport {
             bytes_acked: bytes,
             segments_sent: 0,
             retransmits: 0,
+            copies: None,
             timeouts: 0,
             rtt_ms: Quantiles::default(),
             limited_by: LimitedBy::default(),
@@ -119,10 +121,19 @@ impl FlowReport {
         self.bytes_acked = s.bytes_acked.0;
         self.segments_sent = s.segments_sent;
         self.retransmits = s.retransmits;
+        self.copies = copies(connection);
         self.timeouts = s.timeouts;
         self.rtt_ms = Quantiles::of(&s.rtt);
         self.limited_by = shares(&connection.limited_by(now));
     }
+}
+
+/// Copies that are no probes.
+fn copies(connection: &Connection) -> Option<u64> {
+    connection
+        .probes()
+        .filter(|_| !connection.config().scheme.probes())
+        .map(bentpipe_tcp::probes::Probes::sent)
 }
 
 impl Quantiles {

@@ -68,7 +68,7 @@ const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
 impl ProbesReport {
     /// Of one connection, if its scheme sends probes; of the network it knows nothing.
     pub(crate) fn of(connection: &Connection) -> Option<Self> {
-        let probes = connection.probes()?;
+        let probes = connection.probes().filter(|_| connection.config().scheme.probes())?;
         Some(Self {
             known_by: match probes.signal() {
                 ProbeSignal::Option => "option",

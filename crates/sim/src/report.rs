@@ -115,6 +115,9 @@ pub struct FlowReport {
     pub segments_sent: u64,
     /// Of these, retransmissions.
     pub retransmits: u64,
+    /// Segments sent once more where a grant left time for it, beside those; absent where the scheme does not do that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Round-trip times; null without a sample.

@@ -100,9 +100,10 @@ impl Connection {
         let granted = self.config.grant.as_ref().map(|network| self.answers.first(now, network));
         let mss = Size(u64::from(self.agreed.mss));
         self.cc = cc::build(&self.config, mss, self.agreed.headers(), granted);
-        if self.config.scheme.probes() {
+        if self.config.scheme.copies() {
             let seed = u64::from(self.chance.isn.0) << 32 | u64::from(self.chance.timestamp);
-            self.probes = Some(Box::new(Probes::new(&self.agreed, seed)));
+            let option = self.agreed.probe_option && self.config.scheme.probes();
+            self.probes = Some(Box::new(Probes::new(option, self.agreed.sack, seed)));
         }
         if let Some(ts) = syn.timestamps
             && self.agreed.timestamps

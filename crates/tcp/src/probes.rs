@@ -15,7 +15,7 @@
 
 use crate::board::Scoreboard;
 use crate::cc::{ProbeCarry, ProbeClock, ProbeSignal};
-use crate::options::Agreed;
+use crate::range_set::RangeSet;
 use bentpipe_base::{Duration, Instant, ProbeOption, TcpHeader};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -54,6 +54,8 @@ pub struct Probes {
     copies: BTreeMap<u64, u32>,
     /// Where the next copy in turn begins.
     turn: u64,
+    /// What needs no copy any more: it was copied, or is SACKed.
+    done: RangeSet,
     number: u16,
     /// State of the choice at random.
     random: u64,
@@ -69,9 +71,9 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// For a connection that agreed on `agreed`; `seed` is the connection's own.
-    pub(crate) const fn new(agreed: &Agreed, seed: u64) -> Self {
-        let signal = match (agreed.probe_option, agreed.sack) {
+    /// For a connection whose copies carry the probe option, or whose peer sends SACK; `seed` is the connection's own.
+    pub(crate) const fn new(option: bool, sack: bool, seed: u64) -> Self {
+        let signal = match (option, sack) {
             (true, _) => ProbeSignal::Option,
             (false, true) => ProbeSignal::Dsack,
             (false, false) => ProbeSignal::None,
@@ -81,6 +83,7 @@ impl Probes {
             out: VecDeque::new(),
             copies: BTreeMap::new(),
             turn: 0,
+            done: RangeSet::EMPTY,
             number: 0,
             random: seed,
             acks: 0,
@@ -129,6 +132,7 @@ impl Probes {
             ProbeCarry::LastSent => board.len().checked_sub(1),
             ProbeCarry::OldestInTurn => self.in_turn(board),
             ProbeCarry::Random => self.at_random(board),
+            ProbeCarry::NewestOnce => self.newest(board, data_end),
         }?;
         let start = board.start_of(i).max(1);
         let segment = board.get(i)?;
@@ -142,6 +146,25 @@ impl Probes {
         let first = board.index_above(self.turn);
         let open = |i: &usize| board.get(*i).is_some_and(|s| !s.sacked);
         (first..board.len()).find(open).or_else(|| (0..first.min(board.len())).find(open))
+    }
+
+    /// The newest segment with data that is neither SACKed nor was ever given out here.
+    fn newest(&mut self, board: &Scoreboard, data_end: u64) -> Option<usize> {
+        let mut end = board.next();
+        while end > board.una().max(1) {
+            if let Some((left, _)) = self.done.containing(end - 1) {
+                end = left;
+                continue;
+            }
+            let i = board.index_above(end - 1);
+            let start = board.start_of(i);
+            self.done.insert(start, end, |_, _| ());
+            if start.max(1) < data_end && board.get(i).is_some_and(|s| !s.sacked) {
+                return Some(i);
+            }
+            end = start;
+        }
+        None
     }
 
     /// Each of the un-SACKed segments copied least with equal probability.
@@ -198,6 +221,7 @@ impl Probes {
         while let Some(entry) = self.copies.first_entry().filter(|e| *e.key() < una) {
             entry.remove();
         }
+        self.done.remove_below(una);
     }
 
     /// Nothing is wished for at present.
@@ -218,6 +242,15 @@ impl Probes {
         match clock {
             ProbeClock::Every(interval) => {
                 let at = self.next_at.unwrap_or(last_sent + interval);
+                self.next_at = Some(if at <= now { at + interval } else { at });
+                if at <= now { Ok(()) } else { Err(Some(at)) }
+            }
+            ProbeClock::Spare(_) if waits => {
+                self.next_at = None;
+                Err(None)
+            }
+            ProbeClock::Spare(interval) => {
+                let at = self.next_at.unwrap_or(now).max(last_sent + interval);
                 self.next_at = Some(if at <= now { at + interval } else { at });
                 if at <= now { Ok(()) } else { Err(Some(at)) }
             }

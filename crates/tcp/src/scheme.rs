@@ -176,6 +176,11 @@ impl Scheme {
     pub const fn probes(&self) -> bool {
         self.growth.law().probes
     }
+
+    /// True when a ledger of copies is kept: of probe segments, or of copies that are none.
+    pub const fn copies(&self) -> bool {
+        self.probes() || self.growth.law().copies
+    }
 }
 
 impl Default for Scheme {

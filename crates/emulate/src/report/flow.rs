@@ -177,6 +177,7 @@ impl Flow {
             bytes_acked: self.delivered,
             segments_sent: ours(u64::from(info.data_out)),
             retransmits: ours(u64::from(info.retransmits)),
+            copies: None,
             timeouts: ours(u64::from(info.timeouts.unwrap_or(0))),
             rtt_ms: if self.incoming { Quantiles::default() } else { self.samples.round_trips() },
             limited_by: if self.incoming { LimitedBy::default() } else { self.samples.limited_by() },

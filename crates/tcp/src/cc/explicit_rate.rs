@@ -8,6 +8,8 @@
 //! max(4096 packets, 4 RTT) (`meter.rs`); a wish while the application does not limit and 90 % of AR are used; a timeout keeps the rate, a second in a row falls back;
 //! a new request once less than half of the threshold was lost over max(128 packets, 10 RTT); after 2 s of silence a request before more than the initial window.
 //! AR counts IP packets with their headers, so payload leaves at AR mss / (mss + headers).
+//! What the grant leaves idle is ours too: while all is sent, and in the first ten rounds while the peer's window is full, each segment that is not acknowledged goes once
+//! more at the granted rate, the newest first (`copies`), so that a loss there need not wait for the round trip that tells of it.
 //! Deviation: the signalling itself is not here: `grants.rs` brings the grants. Without one it is a standard TCP from the start.
 //! Defaults: threshold 10 % (20 % for radio), CUBIC as standard TCP (both beside the grant); a wish is for twice AR.
 
@@ -16,10 +18,13 @@ mod meter;
 mod tests;
 
 use super::law::{Law, Params as _, Start};
-use super::{Ack, CongestionControl, Fallback, Grant, GrantReason, Loss, LossCause, Path, Plan, SentSegment};
+use super::{
+    Ack, CongestionControl, Fallback, Grant, GrantReason, Loss, LossCause, Path, Plan, ProbeCarry,
+    ProbeClock, ProbeSignal, Probes, SentSegment,
+};
 use crate::grants::{GrantConfig, Standard};
 use crate::params;
-use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
+use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use meter::LossMeter;
 
 /// cwnd in products of AR and round trip, and segments more: a hole holds the window for a round trip and more per retransmission.
@@ -36,18 +41,23 @@ const SILENCE: Duration = Duration::from_secs(2);
 const QUIET_ROUNDS: u64 = 10;
 /// Segments that may leave back to back.
 const BURST: u64 = 2;
+/// Rounds in which a full window of the peer's counts as its start: one that stays small would have everything sent twice for good.
+const OPENING: u64 = 10;
 
 params! {
     /// Parameters of explicit rate.
     pub struct ExplicitRateParams {
         /// How many times the granted rate a wish asks for.
         wish: f64 = 2.0, from 1.0, to 1000.0;
+        /// Sends what is not acknowledged once more while all is sent, or the peer's window still opens: losses there are repaired before they are known.
+        copies: bool = true;
     }
 }
 
 /// For the table of schemes.
 pub const LAW: Law = Law {
     params: ExplicitRateParams::LIST,
+    copies: true,
     ..Law::new("explicit-rate", |start, values| {
         Box::new(ExplicitRate::new(start, ExplicitRateParams::of(values)))
     })
@@ -136,6 +146,20 @@ impl ExplicitRate {
     fn window(&self, granted: Rate, path: &Path) -> Size {
         let rtt = if path.srtt.is_zero() { UNKNOWN_RTT } else { path.srtt };
         Size((WINDOW.0 * granted.bytes_in(rtt).0 as f64) as u64 + WINDOW.1 * self.mss)
+    }
+
+    /// Copies at the granted rate, where nothing else may go: the stream has ended, or the peer's window is not open yet.
+    fn spare(&self, granted: Rate, path: &Path) -> Option<Probes> {
+        let ended = path.rest == Some(Size::ZERO);
+        let opening = path.round <= OPENING && path.flight.0 + self.mss > path.peer_window.0;
+        let idle = self.state == State::Granted && (ended || opening);
+        let heard = path.probes != ProbeSignal::None;
+        (self.params.copies && idle && heard).then(|| Probes {
+            left: u32::MAX,
+            clock: ProbeClock::Spare(granted.time_for(Size(self.mss + self.headers))),
+            carry: ProbeCarry::NewestOnce,
+            mark: Dscp::DEFAULT,
+        })
     }
 
     fn take_grant(&mut self, grant: Grant) {
@@ -269,7 +293,12 @@ impl CongestionControl for ExplicitRate {
                     State::Unconfirmed => Size(self.initial),
                     _ => self.window(granted, path),
                 };
-                Plan { pace: self.pace(granted), burst: Size(BURST * self.mss), ..Plan::window(window) }
+                Plan {
+                    pace: self.pace(granted),
+                    burst: Size(BURST * self.mss),
+                    probes: self.spare(granted, path),
+                    ..Plan::window(window)
+                }
             }
         };
         Plan { ask: self.asking, ..plan }

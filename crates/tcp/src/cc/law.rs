@@ -145,12 +145,14 @@ pub struct Law {
     pub linux: Option<Build>,
     /// It sends probe segments.
     pub probes: bool,
+    /// It may send copies that ask nothing of the path: the peer is told nothing of them.
+    pub copies: bool,
 }
 
 impl Law {
     /// A law without parameters and without a Linux variant.
     pub const fn new(name: &'static str, build: Build) -> Self {
-        Self { name, params: &[], check: |_| Ok(()), build, linux: None, probes: false }
+        Self { name, params: &[], check: |_| Ok(()), build, linux: None, probes: false, copies: false }
     }
 
     /// The defaults of all parameters.

@@ -81,6 +81,8 @@ pub enum ProbeClock {
     Every(Duration),
     /// This many per acknowledgment that lets no data segment go.
     PerAck(u8),
+    /// One per interval while no data waits for its time, the last data segment counted.
+    Spare(Duration),
 }
 
 /// What a probe segment carries.
@@ -92,6 +94,8 @@ pub enum ProbeCarry {
     OldestInTurn,
     /// A copy of any of these, at random, the least copied first.
     Random,
+    /// A copy of each of these once, the newest first.
+    NewestOnce,
 }
 
 /// How the arrival of a probe segment is known.

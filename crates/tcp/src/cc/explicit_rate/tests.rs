@@ -205,6 +205,30 @@ fn a_timeout_keeps_the_rate_and_a_second_in_a_row_does_not() {
     assert_eq!((hand.plan().pace, hand.plan().window), (None, Size(MSS)));
 }
 
+/// Copies at the granted rate while all is sent, or while the peer's window is full and new; never before, never as a standard TCP, never unheard.
+#[test]
+fn idle_time_of_the_grant_is_used() {
+    let mut hand = Hand::new(Some(response(10.4)));
+    hand.path.probes = ProbeSignal::Dsack;
+    let copies = |hand: &Hand| hand.plan().probes.map(|p| (p.clock, p.carry));
+    let wanted = Some((ProbeClock::Spare(Duration::from_micros(800)), ProbeCarry::NewestOnce));
+    assert_eq!(copies(&hand), None, "there is data");
+    hand.path.rest = Some(Size::ZERO);
+    assert_eq!(copies(&hand), wanted);
+    hand.path.rest = Some(Size(1));
+    assert_eq!(copies(&hand), None);
+    (hand.path.peer_window, hand.path.flight) = (Size(10 * MSS), Size(9 * MSS + 1));
+    assert_eq!(copies(&hand), wanted, "the window has no room for a segment");
+    hand.path.round = 11;
+    assert_eq!(copies(&hand), None, "it does not open any more");
+    hand.path.rest = Some(Size::ZERO);
+    hand.path.probes = ProbeSignal::None;
+    assert_eq!(copies(&hand), None, "nobody tells copies from data");
+    hand.path.probes = ProbeSignal::Dsack;
+    hand.time_out(LossCause::RepeatedTimeout);
+    assert_eq!(copies(&hand), None, "it is a standard TCP");
+}
+
 /// What a timeout gives up was not seen lost.
 #[test]
 fn what_a_timeout_gives_up_is_no_proof() {
