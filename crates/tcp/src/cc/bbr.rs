@@ -9,15 +9,13 @@
 //!   ProbeRTT: four segments for 200 ms and a round, when RTprop was not seen again for 10 s
 //! Recovery ((D) 4.2.3.4): the first round keeps to what is delivered, and afterwards the window is put back.
 //! Deviations: the first phase of ProbeBW is drawn from a hash of the time of entering, not from a random stream; samples of ProbeRTT are not marked as limited by
-//! the application, they are only below the maximum. RTprop is renewed by a smaller sample only (`take_rtt`). A round that was held
-//! by a window of the peer's that still opens does not count as one without growth (Linux counts it, and leaves Startup early). There is no policer detection (Linux has one).
+//! the application, they are only below the maximum. RTprop is renewed by a smaller sample only (`take_rtt`). There is no policer detection (Linux has one).
 //! Defaults: the paper's, as parameters where people vary them.
 
 use super::law::{Law, Params as _};
 use super::standard::mix;
 use super::windowed_max::WindowedMax;
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan, SentSegment};
-use crate::limits::Limit;
 use crate::params;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
 
@@ -87,9 +85,6 @@ pub struct Bbr {
     full_bw: u64,
     full_rounds: u32,
     filled: bool,
-    /// The peer's window was the limit in this round, and the largest that was seen as the last one ended.
-    held_by_peer: bool,
-    peer_window: Size,
     phase_began: Instant,
     /// ProbeRTT: when it may end, and whether a round has passed.
     probe_rtt_until: Option<Instant>,
@@ -123,8 +118,6 @@ impl Bbr {
             full_bw: 0,
             full_rounds: 0,
             filled: false,
-            held_by_peer: false,
-            peer_window: Size::ZERO,
             phase_began: Instant::ZERO,
             probe_rtt_until: None,
             probe_rtt_round: false,
@@ -186,18 +179,12 @@ impl Bbr {
         if rate >= self.btlbw.get() || !sample.app_limited {
             self.btlbw.take(self.rounds, rate);
         }
-        self.held_by_peer |= ack.limited_by == Limit::ReceiverWindow;
-        if self.round_began {
-            let opening = self.held_by_peer && path.peer_window > self.peer_window;
-            self.held_by_peer = false;
-            self.peer_window = self.peer_window.max(path.peer_window);
-            self.check_full(sample.app_limited || opening);
-        }
+        self.check_full(sample.app_limited);
     }
 
-    /// (D) 4.3.2.2: is the pipe full? Called once per round; one that was limited from outside does not tell.
-    fn check_full(&mut self, limited: bool) {
-        if self.filled || limited {
+    /// (D) 4.3.2.2: is the pipe full?
+    fn check_full(&mut self, app_limited: bool) {
+        if self.filled || !self.round_began || app_limited {
             return;
         }
         if self.btlbw.get() as f64 >= self.full_bw as f64 * FULL_GROWTH {
