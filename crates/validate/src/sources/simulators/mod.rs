@@ -37,6 +37,7 @@ pub static SECTION: Section = Section {
         &shared::CUBIC,
         &schemes::WESTWOOD,
         &schemes::BBR,
+        &schemes::ORDER,
         &shared::FAIRNESS,
         &shared::SUMS,
     ],
@@ -54,6 +55,7 @@ fn all(rows: &[Row]) -> Vec<Check> {
     let two_kinds = [&shared::CUBIC, &schemes::WESTWOOD];
     all.sort_by_key(|c| if two_kinds.contains(&c.group) { c.labels[0].clone() } else { String::new() });
     all.extend(schemes::bbr());
+    all.extend(schemes::order());
     all.extend(shared::fairness_without_jitter());
     all
 }

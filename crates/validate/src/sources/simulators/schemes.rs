@@ -28,6 +28,20 @@ pub(super) static BBR: Group = Group {
     fast: false,
 };
 
+/// Who is above whom.
+pub(super) static ORDER: Group = Group {
+    title: "Random loss, the order of schemes",
+    columns: &["TCP", "above that of ns-2's"],
+    expected: "at least",
+    intro: "The same at a loss of 1e-2. In ns-2 Westwood+ is above Vegas, and Vegas above SACK; of Hybla there is no number, but its paper (Caini, Firrincieli, 2004) has it above \
+        standard TCP on a long path with losses: its window grows as if the round trip were 25 ms.",
+    fast: false,
+};
+
+/// A scheme, whom it stands above, and what that one reaches in ns-2 at a loss of 1e-2, in B/s.
+const ORDERED: [(&str, &str, f64); 3] =
+    [("westwood", "vegas", 596_095.0), ("vegas", "sack", 423_421.0), ("hybla", "sack", 423_421.0)];
+
 /// ns-3.44: loss, and the sum of the goodputs in B/s.
 const NS3_BBR: [(&str, f64); 3] = [("1e-4", 1009e3), ("1e-3", 1007e3), ("1e-2", 1004e3)];
 /// Runs of a cell.
@@ -53,4 +67,16 @@ pub(super) fn bbr() -> Vec<Check> {
         tolerance: Tolerance::Relative(0.06),
     };
     NS3_BBR.iter().map(check).collect()
+}
+
+pub(super) fn order() -> Vec<Check> {
+    let check = |(tcp, above, goodput): &(&str, &str, f64)| Check {
+        group: &ORDER,
+        labels: vec![(*tcp).into(), (*above).into()],
+        quantity: Quantity::Mean(Reading::Goodput),
+        jobs: Job::new(File::Sharing, &[("tcp", tcp), ("loss", "1e-2"), ("jitter", "0 ms")]).seeds(RUNS),
+        expected: Expected::exactly(*goodput),
+        tolerance: Tolerance::AtLeast(*goodput),
+    };
+    ORDERED.iter().map(check).collect()
 }
