@@ -42,6 +42,8 @@ params! {
         rtprop_window: Duration = Duration::from_secs(10), from Duration::from_secs(1), to Duration::from_secs(3600);
         /// Length of ProbeRTT, beside a round.
         probe_rtt_time: Duration = Duration::from_millis(200), from Duration::from_millis(1), to Duration::from_secs(10);
+        /// A loss in Startup costs a round of growth, as in the draft and in Linux. Off, it costs nothing: for paths whose losses are noise.
+        startup_conserves: bool = true;
     }
 }
 
@@ -196,7 +198,7 @@ impl Bbr {
         self.filled = self.full_rounds >= FULL_ROUNDS;
     }
 
-    /// (D) 4.1.2, but a sample must be smaller to renew RTprop, not equal (Linux since 5.11, for the same reason; draft-ietf-ccwg-bbr): where time is coarse, or exact as
+    /// (D) 4.1.2, but a sample must be smaller to renew RTprop, not equal (Linux since the end of 2020, for the same reason; draft-ietf-ccwg-bbr): where time is coarse, or exact as
     /// here, the same smallest round trip comes again and again, and ProbeRTT never.
     fn take_rtt(&mut self, now: Instant, ack: &Ack) {
         self.rtprop_expired = self.rtprop.is_some() && now.since(self.rtprop_at) > self.params.rtprop_window;
@@ -345,9 +347,11 @@ impl CongestionControl for Bbr {
             LossCause::Fast => {
                 self.save_window();
                 self.recovering = true;
-                self.conserving = true;
-                self.round_end = path.delivered;
-                self.cwnd = path.in_flight.0.max(self.mss) + self.mss;
+                if self.filled || self.params.startup_conserves {
+                    self.conserving = true;
+                    self.round_end = path.delivered;
+                    self.cwnd = path.in_flight.0.max(self.mss) + self.mss;
+                }
             }
             LossCause::Timeout | LossCause::RepeatedTimeout => {
                 self.save_window();
