@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::rig::Rig;
+use crate::stats::slope;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -45,10 +46,27 @@ pub struct Order {
 pub struct Result {
     /// What went wrong; empty when it arrived intact.
     pub fault: String,
-    /// To the last acknowledgment where the engine sends, to the receiver's end where the kernel does.
+    /// From the call to the last acknowledgment where the engine sends, to the receiver's end where the kernel does.
     pub seconds: f64,
     /// The flow in the report of the engine's sender.
     pub flow: Value,
+    /// What a program had read at the kernel's receiver: seconds since it was called, and bytes, at most every 50 ms.
+    pub curve: Vec<(f64, f64)>,
+}
+
+impl Result {
+    /// Bit/s that a kernel's receiver gave its program, from `start_s` until it had `share` of the `bytes`: the slope of the line through its curve. By then
+    /// its window is open, and what comes last is not yet repaired; data in order comes in lumps of a round trip, which a line averages out.
+    ///
+    /// # Errors
+    /// When there is no curve in between.
+    pub fn delivered_bps(&self, start_s: f64, share: f64, bytes: u64) -> Outcome<f64> {
+        let most = share * bytes as f64;
+        let between: Vec<_> =
+            self.curve.iter().copied().filter(|(at, n)| *at >= start_s && *n <= most).collect();
+        let slope = slope(&between).ok_or_else(|| format!("{} points after {start_s} s", between.len()))?;
+        Ok(slope * 8.0)
+    }
 }
 
 /// A link between two hosts.
@@ -117,8 +135,13 @@ pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, orders: &[Order], limit: Durat
             fault: one["fault"].as_str().unwrap_or("no word of it").to_owned(),
             seconds: one["seconds"].as_f64().unwrap_or(0.0),
             flow: one["flow"].clone(),
+            curve: one["curve"].as_array().into_iter().flatten().filter_map(point).collect(),
         })
         .collect())
+}
+
+fn point(value: &Value) -> Option<(f64, f64)> {
+    Some((value[0].as_f64()?, value[1].as_f64()?))
 }
 
 /// `count` transfers of all kinds and random sizes up to 2 MB, small ones as often as large ones.
@@ -181,6 +204,16 @@ pub fn flood(rig: &Rig, bytes: u64, tcp: &str) -> Outcome<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A start that is slow and an end that waits for a repair: the rate in between is what counts.
+    #[test]
+    fn what_is_delivered_is_a_slope() {
+        let json = json!([[0.0, 0], [5.0, 100], [10.0, 1000], [11.0, 2000], [12.0, 3000], [30.0, 4000]]);
+        let curve = json.as_array().into_iter().flatten().filter_map(point).collect();
+        let result = Result { fault: String::new(), seconds: 30.0, flow: Value::Null, curve };
+        assert_eq!(result.delivered_bps(10.0, 0.97, 4000), Ok(8000.0));
+        assert!(result.delivered_bps(40.0, 0.97, 4000).is_err());
+    }
 
     #[test]
     fn a_mixture_has_all_kinds_and_sizes() {
