@@ -24,7 +24,9 @@ POINT_S = 0.05
 
 
 def content(order):
-    return random.Random(order["seed"]).randbytes(order["bytes"])
+    source, size = random.Random(order["seed"]), order["bytes"]
+    # in pieces: more than 256 MiB at once are too many bits for an int of C
+    return b"".join(source.randbytes(min(CHUNK, size - at)) for at in range(0, size, CHUNK))
 
 
 def digest(path):

@@ -19,9 +19,12 @@ const FIRST: [&str; 2] = ["1", "101"];
 const FAIR: f64 = 0.15;
 
 pub(super) fn check(place: &Place, list: &mut List) {
+    // as they are written here, so that rows are found by them
+    let losses = format!("loss={}", LOSSES.map(|(loss, _)| loss).join(","));
     let goodput = "swift-goodput";
-    let pushout = sweep(place, goodput, FIRST[0], &[]);
-    let fifo = ["--set", "discipline=fifo", "--axis", "tcp=sack,peach,swift-sat,swift-faithful"];
+    let pushout = sweep(place, goodput, FIRST[0], &["--axis", &losses]);
+    let fifo =
+        ["--axis", &losses, "--set", "discipline=fifo", "--axis", "tcp=sack,peach,swift-sat,swift-faithful"];
     let fifo = sweep(place, goodput, FIRST[0], &fifo);
     for (loss, asked) in LOSSES {
         figure_5(list, &pushout, loss, asked);
@@ -31,7 +34,7 @@ pub(super) fn check(place: &Place, list: &mut List) {
         let schemes = ["sack", "peach", "swift-sat", "swift-faithful"];
         list.line(2, &judge(&what, side_by_side(&fifo, loss, &schemes), |text| (text, true)));
     }
-    let fairness = sweep(place, "swift-fairness", FIRST[0], &[]);
+    let fairness = sweep(place, "swift-fairness", FIRST[0], &["--axis", &losses]);
     for (loss, _) in LOSSES {
         figure_7(list, &fairness, loss);
     }

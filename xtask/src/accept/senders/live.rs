@@ -6,11 +6,10 @@ use crate::item::{Item, Verdict};
 use lab::stats::median;
 use lab::transfers::{Link, Order, Result as Transferred, Tcp, mixture, run};
 use lab::{Outcome, Rig, Who};
-use serde_json::Value;
 use std::time::Duration;
 
 /// Case L: bytes, and how often.
-const L_BYTES: u64 = 8_388_608;
+pub(super) const L_BYTES: u64 = 8_388_608;
 const RUNS: usize = 20;
 /// Case W: its rate, and the share of a packet that is payload beside timestamps.
 const W_BPS: f64 = 24e6;
@@ -19,10 +18,6 @@ const W_LOSS: f64 = 0.01;
 /// What counts of it: a receiver's window opens from 64 KB only over some six round trips of a second, and the last repairs come late.
 const W_START_S: f64 = 10.0;
 const W_END: f64 = 0.97;
-/// Case L without losses.
-const CLEAN: Link<'static> = Link { loss: (0.0, 0.0), ..Link::L };
-/// Of the probes that arrive, those that a receiver tells of: an acknowledgment has room for one DSACK.
-const TOLD: f64 = 0.99;
 /// Transfers of random size and kind, as the issue asks and shorter.
 const INTACT: (usize, usize) = (1000, 200);
 /// Transfers of one session.
@@ -31,25 +26,35 @@ const BATCH: usize = 100;
 const SCHEMES: [&str; 8] = ["cubic", "bbr", "hybla", "newreno", "westwood", "bbr3", "htcp", "swift-sat"];
 const LIMIT: Duration = Duration::from_secs(900);
 
-pub(super) fn check(place: &Place, list: &mut List) {
-    let rig = match place.rig(Who::Ourselves) {
-        Ok(rig) => rig,
-        Err(why) => {
-            list.line(6, &judge("a place to run in", Outcome::<()>::Err(why), |()| (String::new(), false)));
-            return;
-        }
-    };
+/// A place to run in, or a line that says why there is none.
+pub(super) fn rig(place: &Place, list: &mut List) -> Option<Rig> {
+    let rig = place.rig(Who::Ourselves);
+    if let Err(why) = &rig {
+        list.line(6, &Item::new("a place to run in", why.lines().next().unwrap_or_default(), Verdict::Miss));
+    }
+    rig.ok()
+}
+
+/// The short transfer, which wants a machine that does nothing else.
+pub(super) fn short(place: &Place, list: &mut List) {
+    let Some(rig) = rig(place, list) else { return };
     let kernel = times(&rig, (Tcp::Kernel, Tcp::Kernel), &["bbr"]);
     list.line(6, &judge("case L, the kernel's own bbr (reported)", kernel, |t| (seconds(&t), true)));
     case_l(&rig, list, &["bbr"], 1.15);
     case_l(&rig, list, &["explicit-rate", "--set", "grant=100 Mbit/s"], 0.90);
-    for scheme in ["swift-sat", "swift-faithful"] {
-        probes(&rig, list, scheme, ("case L", &Link::L), None);
-        probes(&rig, list, scheme, ("L without losses", &CLEAN), Some(TOLD));
-    }
+}
+
+/// The long transfer.
+pub(super) fn long(place: &Place, list: &mut List) {
+    let Some(rig) = rig(place, list) else { return };
     // about a minute of the link; where something is asked two, so that lumps average out
     case_w(&rig, list, &["bbr"], 150_000_000, None);
     case_w(&rig, list, &["explicit-rate", "--set", "grant=24 Mbit/s"], 300_000_000, Some(0.97));
+}
+
+/// Transfers of all kinds.
+pub(super) fn mixed(place: &Place, list: &mut List) {
+    let Some(rig) = rig(place, list) else { return };
     let count = if place.long { INTACT.0 } else { INTACT.1 };
     let short = if place.long { "" } else { " (short)" };
     let what = format!("{count} transfers of all kinds, 1 % lost both ways: all intact{short}");
@@ -62,7 +67,7 @@ fn is_known(rig: &Rig, scheme: &str) -> bool {
     done.is_ok_and(|done| done.err.contains("nobody.invalid"))
 }
 
-fn order(pair: (Tcp, Tcp), bytes: u64, seed: u64, tcp: &[&str]) -> Order {
+pub(super) fn order(pair: (Tcp, Tcp), bytes: u64, seed: u64, tcp: &[&str]) -> Order {
     let tcp = tcp.iter().map(|word| (*word).to_owned()).collect();
     Order { pair, from_near: true, v6: false, bytes, seed, tcp }
 }
@@ -92,7 +97,7 @@ fn case_l(rig: &Rig, list: &mut List, tcp: &[&str], most_s: f64) {
 }
 
 /// The only result of an order.
-fn single(rig: &Rig, link: &Link<'_>, order: Order) -> Outcome<Transferred> {
+pub(super) fn single(rig: &Rig, link: &Link<'_>, order: Order) -> Outcome<Transferred> {
     let mut all = run(rig, link, 1, &[order], LIMIT)?;
     match all.pop() {
         Some(one) if one.fault.is_empty() => Ok(one),
@@ -130,47 +135,6 @@ fn case_w(rig: &Rig, list: &mut List, tcp: &[&str], bytes: u64, share: Option<f6
     );
 }
 
-/// What a sender's report says of its probes.
-#[derive(Debug)]
-struct Probes {
-    known_by: String,
-    sent: u64,
-    acknowledged: u64,
-    lost: u64,
-}
-
-impl Probes {
-    fn of(flow: &Value) -> Outcome<Self> {
-        let probes = &flow["probes"];
-        let count = |key| probes[key].as_u64().ok_or_else(|| format!("no {key} among the probes: {probes}"));
-        Ok(Self {
-            known_by: probes["known_by"].as_str().unwrap_or("nothing").to_owned(),
-            sent: count("sent")?,
-            acknowledged: count("acknowledged")?,
-            lost: count("lost")?,
-        })
-    }
-
-    /// The figure, and whether an unmodified receiver told of them: of `least` of those sent, if something is asked of a path that loses none.
-    fn verdict(&self, least: Option<f64>) -> (String, bool) {
-        let Self { known_by, sent, acknowledged, lost } = self;
-        let known = acknowledged + lost;
-        let out = sent.saturating_sub(known);
-        let figure =
-            format!("by {known_by}: {sent} sent, {acknowledged} acknowledged, {lost} lost, {out} out");
-        let told = *acknowledged as f64 >= least.unwrap_or(0.0) * *sent as f64;
-        (figure, known_by == "dsack" && *acknowledged > 0 && known <= *sent && told)
-    }
-}
-
-fn probes(rig: &Rig, list: &mut List, scheme: &str, (name, link): (&str, &Link<'_>), least: Option<f64>) {
-    let bound = least.map_or_else(String::new, |l| format!(", {:.0} % of them", l * 100.0));
-    let what = format!("{name}, {scheme}: the kernel's DSACKs tell of probes{bound}");
-    let order = order((Tcp::Engine, Tcp::Kernel), L_BYTES, 1, &[scheme]);
-    let measured = single(rig, link, order).and_then(|one| Probes::of(&one.flow));
-    list.line(6, &judge(&what, measured, |probes| probes.verdict(least)));
-}
-
 /// Bytes that were carried and compared.
 fn intact(rig: &Rig, count: usize) -> Outcome<u64> {
     let schemes: Vec<_> = SCHEMES.into_iter().filter(|s| is_known(rig, s)).collect();
@@ -185,23 +149,4 @@ fn intact(rig: &Rig, count: usize) -> Outcome<u64> {
         }
     }
     Ok(orders.iter().map(|o| o.bytes).sum())
-}
-
-#[cfg(test)]
-mod unit {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn probes_are_counted() {
-        let of = |known_by: &str, sent: u64, acknowledged: u64, lost: u64| {
-            let probes =
-                json!({"known_by": known_by, "sent": sent, "acknowledged": acknowledged, "lost": lost});
-            Probes::of(&json!({ "probes": probes })).unwrap().verdict(Some(0.99)).1
-        };
-        assert!(of("dsack", 100, 99, 0) && of("dsack", 100, 99, 1));
-        assert!(!of("option", 100, 100, 0) && !of("dsack", 100, 98, 2) && !of("dsack", 0, 0, 0));
-        assert!(!of("dsack", 100, 99, 2), "more than were sent");
-        assert!(Probes::of(&json!({"probes": null})).unwrap_err().contains("no sent"));
-    }
 }
