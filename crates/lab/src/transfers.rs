@@ -8,9 +8,6 @@ use std::time::Duration;
 
 /// Two programs at the ends of a link: they give each other work and check it.
 const PEERS: &str = include_str!("peers.py");
-/// Room for a large window at both kernels.
-const ROOM: &str = "echo 4096 131072 33554432 >/proc/sys/net/ipv4/tcp_rmem; echo 4096 16384 33554432 >/proc/sys/net/ipv4/tcp_wmem";
-
 /// Whose TCP is at an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tcp {
@@ -80,23 +77,56 @@ pub struct Link<'a> {
     pub buffer: &'a str,
     /// Probability with which a packet is lost, to the far end and back.
     pub loss: (f64, f64),
+    /// Bytes of the buffer that a kernel's receiver begins with; it shows half of it as its window, and opens it to 32 MiB as data comes.
+    pub first_buffer: u64,
 }
+
+/// The buffer that Linux begins with.
+const LINUX_BUFFER: u64 = 131_072;
 
 impl Link<'_> {
     /// 24 Mbit/s, RTT 1000 ms: a satellite far away, as of the WINDS measurements.
-    pub const W: Self = Link { rate: "24 Mbit/s", delay: "500 ms", buffer: "3 MB", loss: (0.01, 0.0) };
+    pub const W: Self = Link {
+        rate: "24 Mbit/s",
+        delay: "500 ms",
+        buffer: "3 MB",
+        loss: (0.01, 0.0),
+        first_buffer: LINUX_BUFFER,
+    };
     /// 100 Mbit/s, RTT 40 ms, one packet in fifty lost.
-    pub const L: Self = Link { rate: "100 Mbit/s", delay: "20 ms", buffer: "1 MB", loss: (0.02, 0.0) };
+    pub const L: Self = Link {
+        rate: "100 Mbit/s",
+        delay: "20 ms",
+        buffer: "1 MB",
+        loss: (0.02, 0.0),
+        first_buffer: LINUX_BUFFER,
+    };
     /// Short, and bad both ways.
-    pub const BAD: Self = Link { rate: "200 Mbit/s", delay: "2 ms", buffer: "200 kB", loss: (0.01, 0.01) };
+    pub const BAD: Self = Link {
+        rate: "200 Mbit/s",
+        delay: "2 ms",
+        buffer: "200 kB",
+        loss: (0.01, 0.01),
+        first_buffer: LINUX_BUFFER,
+    };
 
     /// The scenario file.
     pub fn toml(&self, seed: u64) -> String {
-        let Self { rate, delay, buffer, loss: (there, back) } = self;
+        let Self { rate, delay, buffer, loss: (there, back), .. } = self;
         format!(
             "schema = 1\ntitle = \"transfers\"\nseed = {seed}\nduration = \"1 h\"\n[[hosts]]\nname = \"near\"\n[[hosts]]\nname = \"far\"\n\
              [[links]]\nname = \"link\"\nfrom = \"near\"\nto = \"far\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\nbuffer = \"{buffer}\"\n\
              forward = {{ loss = {there:?} }}\nbackward = {{ loss = {back:?} }}\n[[flows]]\nname = \"flow\"\nfrom = \"far\"\nto = \"near\"\n"
+        )
+    }
+}
+
+impl Link<'_> {
+    /// Room for a large window at both kernels.
+    fn room(&self) -> String {
+        let first = self.first_buffer;
+        format!(
+            "echo 4096 {first} 33554432 >/proc/sys/net/ipv4/tcp_rmem; echo 4096 16384 33554432 >/proc/sys/net/ipv4/tcp_wmem"
         )
     }
 }
@@ -125,8 +155,9 @@ pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, orders: &[Order], limit: Durat
     let list: Vec<_> = orders.iter().map(Order::json).collect();
     let plan = rig.file(&format!("plan-{seed}.json"), &Value::from(list).to_string())?;
     let (program, folder) = (rig.program().display().to_string(), rig.path("").display().to_string());
-    let far = format!("{ROOM}; exec python3 '{peers}' far '{program}' '{folder}'");
-    let near = format!("{ROOM}; exec python3 '{peers}' near '{program}' '{folder}' '{plan}'");
+    let room = link.room();
+    let far = format!("{room}; exec python3 '{peers}' far '{program}' '{folder}'");
+    let near = format!("{room}; exec python3 '{peers}' near '{program}' '{folder}' '{plan}'");
     let text = rig.output(&["emulate", &scenario, "--far", &far, "--", "sh", "-c", &near], limit)?;
     let all: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
     Ok(all

@@ -11,6 +11,8 @@ use std::time::Duration;
 /// Case L: bytes, and how often.
 pub(super) const L_BYTES: u64 = 8_388_608;
 const RUNS: usize = 20;
+/// Case L with a receiver that shows a large window from the first segment on: what opening it costs.
+const OPEN: Link<'static> = Link { first_buffer: 8 << 20, ..Link::L };
 /// Case W: its rate, and the share of a packet that is payload beside timestamps.
 const W_BPS: f64 = 24e6;
 const PAYLOAD: f64 = 1448.0 / 1500.0;
@@ -38,10 +40,14 @@ pub(super) fn rig(place: &Place, list: &mut List) -> Option<Rig> {
 /// The short transfer, which wants a machine that does nothing else.
 pub(super) fn short(place: &Place, list: &mut List) {
     let Some(rig) = rig(place, list) else { return };
-    let kernel = times(&rig, (Tcp::Kernel, Tcp::Kernel), &["bbr"]);
+    let kernel = times(&rig, &Link::L, (Tcp::Kernel, Tcp::Kernel), &["bbr"]);
     list.line(6, &judge("case L, the kernel's own bbr (reported)", kernel, |t| (seconds(&t), true)));
     case_l(&rig, list, &["bbr"], 1.15);
-    case_l(&rig, list, &["explicit-rate", "--set", "grant=100 Mbit/s"], 0.90);
+    let granted = ["explicit-rate", "--set", "grant=100 Mbit/s"];
+    case_l(&rig, list, &granted, 0.90);
+    let open = times(&rig, &OPEN, (Tcp::Engine, Tcp::Kernel), &granted);
+    let what = "the same, receiver's buffer large from the start (reported)";
+    list.line(6, &judge(what, open, |t| (seconds(&t), true)));
 }
 
 /// The long transfer.
@@ -73,9 +79,9 @@ pub(super) fn order(pair: (Tcp, Tcp), bytes: u64, seed: u64, tcp: &[&str]) -> Or
 }
 
 /// Seconds from the call to the last acknowledgment, over case L.
-fn times(rig: &Rig, pair: (Tcp, Tcp), tcp: &[&str]) -> Outcome<Vec<f64>> {
+fn times(rig: &Rig, link: &Link<'_>, pair: (Tcp, Tcp), tcp: &[&str]) -> Outcome<Vec<f64>> {
     let orders: Vec<_> = (0..RUNS).map(|i| order(pair, L_BYTES, i as u64, tcp)).collect();
-    let results = run(rig, &Link::L, 1, &orders, LIMIT)?;
+    let results = run(rig, link, 1, &orders, LIMIT)?;
     let fault = results.iter().find(|r| !r.fault.is_empty());
     fault.map_or_else(|| Ok(results.iter().map(|r| r.seconds).collect()), |r| Err(r.fault.clone()))
 }
@@ -92,7 +98,7 @@ fn case_l(rig: &Rig, list: &mut List, tcp: &[&str], most_s: f64) {
         list.line(6, &Item::new(what, "this build has no such scheme", Verdict::Skipped));
         return;
     }
-    let measured = times(rig, (Tcp::Engine, Tcp::Kernel), tcp);
+    let measured = times(rig, &Link::L, (Tcp::Engine, Tcp::Kernel), tcp);
     list.line(6, &judge(&what, measured, |t| (seconds(&t), median(&t) <= most_s)));
 }
 

@@ -19,8 +19,15 @@ pub(super) fn check(place: &Place, list: &mut List) {
             let bound = least.map_or_else(String::new, |l| format!(" of {:.0} %", l * 100.0));
             let what = format!("{name}, {scheme}: DSACKs tell of probes{bound}");
             let order = order((Tcp::Engine, Tcp::Kernel), L_BYTES, 1, &[scheme]);
-            let measured = single(&rig, link, order).and_then(|one| Probes::of(&one.flow));
-            list.line(6, &judge(&what, measured, |probes| probes.verdict(least)));
+            let measured =
+                single(&rig, link, order).and_then(|one| Ok((Probes::of(&one.flow)?, one.seconds)));
+            list.line(
+                6,
+                &judge(&what, measured, |(probes, seconds)| {
+                    let (figure, met) = probes.verdict(least);
+                    (format!("{figure}; {seconds:.1} s"), met)
+                }),
+            );
         }
     }
 }

@@ -126,8 +126,8 @@ const PROOFS: [Proof; 14] = [
     ),
 ];
 
-/// How rustdoc names what it compiles and runs of the guide.
-const GUIDE: &str = "CONTRIBUTING.md - contributing";
+/// How rustdoc names what it compiles and runs of the guide, which the crate includes.
+const GUIDE: &str = "src/lib.rs - contributing (";
 
 pub(super) fn check(_: &Place, list: &mut List) {
     let run = RUNS
@@ -201,7 +201,7 @@ mod unit {
     fn the_guide_is_found_among_the_documentation() {
         let mut run = run();
         assert_eq!(guide(&run).verdict, Verdict::Miss);
-        let name = "crates/tcp/src/../../../CONTRIBUTING.md - contributing (line 42)".to_owned();
+        let name = "crates/tcp/src/lib.rs - contributing (line 78)".to_owned();
         run.all.push(crate::accept::tests::Test {
             program: "doc bentpipe_tcp".to_owned(),
             name,
