@@ -19,10 +19,14 @@ import time
 CONTROL = 4000
 LIMIT = 240
 CHUNK = 1 << 18
+# a point of a receiver's curve, at most so often
+POINT_S = 0.05
 
 
 def content(order):
-    return random.Random(order["seed"]).randbytes(order["bytes"])
+    source, size = random.Random(order["seed"]), order["bytes"]
+    # in pieces: more than 256 MiB at once are too many bits for an int of C
+    return b"".join(source.randbytes(min(CHUNK, size - at)) for at in range(0, size, CHUNK))
 
 
 def digest(path):
@@ -65,21 +69,27 @@ class Receiver:
             fault = "" if self.program.returncode == 0 else f"receive ended with {self.program.returncode}: {self.talk}{talk}"
             return {"fault": fault, "digest": digest(self.path) if not fault else ""}
         caller, _ = self.listener.accept()
+        start = time.monotonic()
         self.listener.close()
         caller.settimeout(LIMIT)
-        hashed = hashlib.sha256()
+        hashed, size, curve = hashlib.sha256(), 0, []
         with caller:
             while data := caller.recv(CHUNK):
+                at = time.monotonic() - start
+                size += len(data)
+                if not curve or at - curve[-1][0] >= POINT_S:
+                    curve.append([round(at, 6), size])
                 hashed.update(data)
-        return {"fault": "", "digest": hashed.hexdigest()}
+        return {"fault": "", "digest": hashed.hexdigest(), "curve": curve}
 
 
 def send(order, me, bentpipe, folder, port):
     other = address_of("far" if me == "near" else "near", order["v6"])
     data = content(order)
     if order["mode"][0] == "kernel":
+        # the handshake counts, as it does for the engine
+        start = time.monotonic()
         with socket.create_connection((other, port), LIMIT) as peer:
-            start = time.monotonic()
             if order["tcp"]:
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order["tcp"][0].encode())
             peer.sendall(data)
@@ -149,7 +159,7 @@ def near(bentpipe, folder, plan):
         fault = sent["fault"] or received["fault"]
         if not fault and received["digest"] != hashlib.sha256(content(order)).hexdigest():
             fault = "what arrived is not what was sent"
-        results.append({"fault": fault, "seconds": sent["seconds"], "flow": sent.get("flow")})
+        results.append({"fault": fault, "seconds": sent["seconds"], "flow": sent.get("flow"), "curve": received.get("curve", [])})
     put(None)
     get()
     json.dump(results, sys.stdout)

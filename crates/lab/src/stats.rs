@@ -25,6 +25,16 @@ pub fn mean(values: &[f64]) -> (f64, f64) {
     (mean, t * (variance / n as f64).sqrt())
 }
 
+/// Slope of the line through `points` that leaves the smallest squares; none through fewer than two, or one above the other.
+pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let n = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
+    let (xx, xy) = points
+        .iter()
+        .fold((0.0, 0.0), |(xx, xy), p| (xx + (p.0 - x) * (p.0 - x), xy + (p.0 - x) * (p.1 - y)));
+    (xx > 0.0).then(|| xy / xx)
+}
+
 /// Smallest and largest number of successes in `n` trials of probability `p`, when at most `outside` of all experiments may
 /// lie beyond either end together.
 pub fn binomial(n: u64, p: f64, outside: f64) -> (u64, u64) {
@@ -113,6 +123,14 @@ mod tests {
     fn a_mean_has_an_interval() {
         let (mean, half) = mean(&[1.0, 2.0, 3.0]);
         assert!((mean - 2.0).abs() < 1e-12 && (half - 4.303 / 3.0_f64.sqrt()).abs() < 1e-9);
+    }
+
+    /// By hand: x - mean is -1, 0, 1 and y - mean -2, 1, 1, so 3/2.
+    #[test]
+    fn a_slope_is_that_of_least_squares() {
+        assert_eq!(slope(&[(1.0, 0.0), (2.0, 3.0), (3.0, 3.0)]), Some(1.5));
+        assert_eq!(slope(&[(0.0, 5.0), (10.0, 25.0)]), Some(2.0));
+        assert_eq!((slope(&[]), slope(&[(1.0, 1.0)]), slope(&[(1.0, 1.0), (1.0, 2.0)])), (None, None, None));
     }
 
     #[test]

@@ -2,14 +2,12 @@
 
 use crate::Outcome;
 use crate::rig::Rig;
+use crate::stats::slope;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Two programs at the ends of a link: they give each other work and check it.
 const PEERS: &str = include_str!("peers.py");
-/// Room for a large window at both kernels.
-const ROOM: &str = "echo 4096 131072 33554432 >/proc/sys/net/ipv4/tcp_rmem; echo 4096 16384 33554432 >/proc/sys/net/ipv4/tcp_wmem";
-
 /// Whose TCP is at an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tcp {
@@ -45,10 +43,27 @@ pub struct Order {
 pub struct Result {
     /// What went wrong; empty when it arrived intact.
     pub fault: String,
-    /// To the last acknowledgment where the engine sends, to the receiver's end where the kernel does.
+    /// From the call to the last acknowledgment where the engine sends, to the receiver's end where the kernel does.
     pub seconds: f64,
     /// The flow in the report of the engine's sender.
     pub flow: Value,
+    /// What a program had read at the kernel's receiver: seconds since it was called, and bytes, at most every 50 ms.
+    pub curve: Vec<(f64, f64)>,
+}
+
+impl Result {
+    /// Bit/s that a kernel's receiver gave its program, from `start_s` until it had `share` of the `bytes`: the slope of the line through its curve. By then
+    /// its window is open, and what comes last is not yet repaired; data in order comes in lumps of a round trip, which a line averages out.
+    ///
+    /// # Errors
+    /// When there is no curve in between.
+    pub fn delivered_bps(&self, start_s: f64, share: f64, bytes: u64) -> Outcome<f64> {
+        let most = share * bytes as f64;
+        let between: Vec<_> =
+            self.curve.iter().copied().filter(|(at, n)| *at >= start_s && *n <= most).collect();
+        let slope = slope(&between).ok_or_else(|| format!("{} points after {start_s} s", between.len()))?;
+        Ok(slope * 8.0)
+    }
 }
 
 /// A link between two hosts.
@@ -62,23 +77,56 @@ pub struct Link<'a> {
     pub buffer: &'a str,
     /// Probability with which a packet is lost, to the far end and back.
     pub loss: (f64, f64),
+    /// Bytes of the buffer that a kernel's receiver begins with; it shows half of it as its window, and opens it to 32 MiB as data comes.
+    pub first_buffer: u64,
 }
+
+/// The buffer that Linux begins with.
+const LINUX_BUFFER: u64 = 131_072;
 
 impl Link<'_> {
     /// 24 Mbit/s, RTT 1000 ms: a satellite far away, as of the WINDS measurements.
-    pub const W: Self = Link { rate: "24 Mbit/s", delay: "500 ms", buffer: "3 MB", loss: (0.01, 0.0) };
+    pub const W: Self = Link {
+        rate: "24 Mbit/s",
+        delay: "500 ms",
+        buffer: "3 MB",
+        loss: (0.01, 0.0),
+        first_buffer: LINUX_BUFFER,
+    };
     /// 100 Mbit/s, RTT 40 ms, one packet in fifty lost.
-    pub const L: Self = Link { rate: "100 Mbit/s", delay: "20 ms", buffer: "1 MB", loss: (0.02, 0.0) };
+    pub const L: Self = Link {
+        rate: "100 Mbit/s",
+        delay: "20 ms",
+        buffer: "1 MB",
+        loss: (0.02, 0.0),
+        first_buffer: LINUX_BUFFER,
+    };
     /// Short, and bad both ways.
-    pub const BAD: Self = Link { rate: "200 Mbit/s", delay: "2 ms", buffer: "200 kB", loss: (0.01, 0.01) };
+    pub const BAD: Self = Link {
+        rate: "200 Mbit/s",
+        delay: "2 ms",
+        buffer: "200 kB",
+        loss: (0.01, 0.01),
+        first_buffer: LINUX_BUFFER,
+    };
 
     /// The scenario file.
     pub fn toml(&self, seed: u64) -> String {
-        let Self { rate, delay, buffer, loss: (there, back) } = self;
+        let Self { rate, delay, buffer, loss: (there, back), .. } = self;
         format!(
             "schema = 1\ntitle = \"transfers\"\nseed = {seed}\nduration = \"1 h\"\n[[hosts]]\nname = \"near\"\n[[hosts]]\nname = \"far\"\n\
              [[links]]\nname = \"link\"\nfrom = \"near\"\nto = \"far\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\nbuffer = \"{buffer}\"\n\
              forward = {{ loss = {there:?} }}\nbackward = {{ loss = {back:?} }}\n[[flows]]\nname = \"flow\"\nfrom = \"far\"\nto = \"near\"\n"
+        )
+    }
+}
+
+impl Link<'_> {
+    /// Room for a large window at both kernels.
+    fn room(&self) -> String {
+        let first = self.first_buffer;
+        format!(
+            "echo 4096 {first} 33554432 >/proc/sys/net/ipv4/tcp_rmem; echo 4096 16384 33554432 >/proc/sys/net/ipv4/tcp_wmem"
         )
     }
 }
@@ -107,8 +155,9 @@ pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, orders: &[Order], limit: Durat
     let list: Vec<_> = orders.iter().map(Order::json).collect();
     let plan = rig.file(&format!("plan-{seed}.json"), &Value::from(list).to_string())?;
     let (program, folder) = (rig.program().display().to_string(), rig.path("").display().to_string());
-    let far = format!("{ROOM}; exec python3 '{peers}' far '{program}' '{folder}'");
-    let near = format!("{ROOM}; exec python3 '{peers}' near '{program}' '{folder}' '{plan}'");
+    let room = link.room();
+    let far = format!("{room}; exec python3 '{peers}' far '{program}' '{folder}'");
+    let near = format!("{room}; exec python3 '{peers}' near '{program}' '{folder}' '{plan}'");
     let text = rig.output(&["emulate", &scenario, "--far", &far, "--", "sh", "-c", &near], limit)?;
     let all: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
     Ok(all
@@ -117,8 +166,13 @@ pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, orders: &[Order], limit: Durat
             fault: one["fault"].as_str().unwrap_or("no word of it").to_owned(),
             seconds: one["seconds"].as_f64().unwrap_or(0.0),
             flow: one["flow"].clone(),
+            curve: one["curve"].as_array().into_iter().flatten().filter_map(point).collect(),
         })
         .collect())
+}
+
+fn point(value: &Value) -> Option<(f64, f64)> {
+    Some((value[0].as_f64()?, value[1].as_f64()?))
 }
 
 /// `count` transfers of all kinds and random sizes up to 2 MB, small ones as often as large ones.
@@ -181,6 +235,16 @@ pub fn flood(rig: &Rig, bytes: u64, tcp: &str) -> Outcome<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A start that is slow and an end that waits for a repair: the rate in between is what counts.
+    #[test]
+    fn what_is_delivered_is_a_slope() {
+        let json = json!([[0.0, 0], [5.0, 100], [10.0, 1000], [11.0, 2000], [12.0, 3000], [30.0, 4000]]);
+        let curve = json.as_array().into_iter().flatten().filter_map(point).collect();
+        let result = Result { fault: String::new(), seconds: 30.0, flow: Value::Null, curve };
+        assert_eq!(result.delivered_bps(10.0, 0.97, 4000), Ok(8000.0));
+        assert!(result.delivered_bps(40.0, 0.97, 4000).is_err());
+    }
 
     #[test]
     fn a_mixture_has_all_kinds_and_sizes() {

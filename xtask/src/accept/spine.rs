@@ -66,8 +66,8 @@ pub(super) fn tests_item(what: &str, (n, failed): (usize, usize), least: usize) 
 
 pub(super) fn whole_run(run: &Tests) -> Item {
     let mut item = tests_item("all tests", run.count(|_| true), 1);
-    if run.skipped > 0 {
-        item.figure = format!("{}, {} skipped", item.figure, run.skipped);
+    if !run.skipped.is_empty() {
+        item.figure = format!("{}, {} skipped", item.figure, run.skipped.len());
         item.verdict = Verdict::Miss;
     }
     item

@@ -27,8 +27,10 @@ impl Test {
 pub(super) struct Tests {
     /// In the order of the run.
     pub all: Vec<Test>,
-    /// Lines that say that a test did not run.
-    pub skipped: usize,
+    /// Tests that say that they could not run: they pass, and prove nothing.
+    pub skipped: Vec<String>,
+    /// What tests printed: the test's path, and a line.
+    pub said: Vec<(String, String)>,
 }
 
 impl Tests {
@@ -54,11 +56,11 @@ impl Tests {
         let mut child = command.spawn().map_err(fault)?;
         drop(command); // it holds the writing end
         let mut tests = Self::default();
-        let mut program = String::new();
+        let mut at = Place::default();
         let mut errors = Vec::new();
         for line in BufReader::new(reader).lines() {
             let line = line.map_err(fault)?;
-            tests.line(&line, &mut program);
+            tests.line(&line, &mut at);
             errors.extend(line.starts_with("error").then_some(line));
         }
         child.wait().map_err(fault)?;
@@ -68,19 +70,26 @@ impl Tests {
         Ok(tests)
     }
 
-    fn line(&mut self, line: &str, program: &mut String) {
+    fn line(&mut self, line: &str, at: &mut Place) {
         if let Some(rest) = line.trim_start().strip_prefix("Running ") {
-            *program = program_of(rest);
+            at.program = program_of(rest);
         } else if let Some(rest) = line.trim_start().strip_prefix("Doc-tests ") {
-            *program = format!("doc {rest}");
-        } else if line.starts_with("SKIPPED ") {
-            self.skipped += 1;
+            at.program = format!("doc {rest}");
+        } else if let Some(rest) = line.strip_prefix("SKIPPED ") {
+            self.skipped.push(rest.split_once(':').map_or(rest, |(name, _)| name).to_owned());
+        } else if let Some(rest) = line.strip_prefix("---- ") {
+            rest.strip_suffix(" stdout ----").unwrap_or_default().clone_into(&mut at.speaker);
         } else if let Some((name, outcome)) = line.strip_prefix("test ").and_then(|l| l.rsplit_once(" ... "))
         {
+            at.speaker.clear();
             let passed = outcome == "ok";
             if passed || outcome == "FAILED" {
-                self.all.push(Test { program: program.clone(), name: name.to_owned(), passed });
+                self.all.push(Test { program: at.program.clone(), name: name.to_owned(), passed });
             }
+        } else if line.is_empty() {
+            at.speaker.clear();
+        } else if !at.speaker.is_empty() {
+            self.said.push((at.speaker.clone(), line.to_owned()));
         }
     }
 
@@ -96,6 +105,29 @@ impl Tests {
         let mut found = self.all.iter().filter(is_it).peekable();
         found.peek().is_some() && found.all(|t| t.passed)
     }
+
+    /// What the test with this name printed, as far as it was one line.
+    pub(super) fn figure(&self, name: &str) -> Option<&str> {
+        let is_it = |of: &str| of == name || of.ends_with(&format!("::{name}"));
+        self.said.iter().find(|(of, _)| is_it(of)).map(|(_, line)| line.as_str())
+    }
+
+    /// Two runs as one.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.all.extend(other.all);
+        self.skipped.extend(other.skipped);
+        self.said.extend(other.said);
+        self
+    }
+}
+
+/// Where in the output of a run we are.
+#[derive(Debug, Default)]
+struct Place {
+    /// The test program that runs.
+    program: String,
+    /// The test whose output follows, if one does.
+    speaker: String,
 }
 
 /// From `unittests src/lib.rs (target/debug/deps/bentpipe_tcp-0123)`: what cargo calls it, without its hash.
@@ -109,8 +141,8 @@ mod unit {
     use super::*;
 
     fn of(text: &str) -> Tests {
-        let (mut tests, mut program) = (Tests::default(), String::new());
-        text.lines().for_each(|l| tests.line(l, &mut program));
+        let (mut tests, mut at) = (Tests::default(), Place::default());
+        text.lines().for_each(|l| tests.line(l, &mut at));
         tests
     }
 
@@ -122,7 +154,18 @@ test rtt::tests::shrinks ... FAILED
      Running tests/limits.rs (target/debug/deps/limits-77)
 test limited_by_window ... ok
 test ignored_one ... ignored
+
+successes:
+
+---- limited_by_window stdout ----
+64 segments
 SKIPPED a: no root
+
+---- rtt::tests::grows stdout ----
+2 s
+
+successes:
+    limited_by_window
 test result: FAILED. 1 passed; 1 failed");
         assert_eq!(tests.all.len(), 3);
         assert_eq!(tests.all[0].program, "bentpipe_tcp");
@@ -130,6 +173,18 @@ test result: FAILED. 1 passed; 1 failed");
         assert_eq!(tests.count(|t| t.program == "bentpipe_tcp"), (2, 1));
         assert!(tests.passed("grows") && tests.passed("rtt::tests::grows"));
         assert!(!tests.passed("shrinks") && !tests.passed("rows") && !tests.passed("ignored_one"));
-        assert_eq!(tests.skipped, 1);
+        assert_eq!(tests.skipped, ["a"]);
+        assert_eq!(
+            (tests.figure("limited_by_window"), tests.figure("grows")),
+            (Some("64 segments"), Some("2 s"))
+        );
+        assert_eq!(tests.figure("shrinks"), None);
+        assert_eq!(tests.said.len(), 2, "{:?}", tests.said);
+    }
+
+    #[test]
+    fn two_runs_are_one() {
+        let both = of("test a ... ok\nSKIPPED a: x").and(of("test a ... FAILED\ntest b ... ok"));
+        assert!(!both.passed("a") && both.passed("b") && both.skipped.len() == 1);
     }
 }

@@ -65,8 +65,8 @@ fn peps() -> Item {
     ];
     let is_one = |name: &str| name.starts_with("peps::") || alive.contains(&name);
     let mut item = tests_item(what, run.count(|t| is_one(&t.name)), PEPS + alive.len());
-    if run.skipped > 0 {
-        item.figure = format!("{}, {} skipped", item.figure, run.skipped);
+    if !run.skipped.is_empty() {
+        item.figure = format!("{}, {} skipped", item.figure, run.skipped.len());
         item.verdict = Verdict::Miss;
     }
     item

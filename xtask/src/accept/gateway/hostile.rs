@@ -42,8 +42,8 @@ fn bad_input() -> Item {
     match Tests::of(&chosen) {
         Ok(run) => {
             let mut item = tests_item(what, run.count(|_| true), 1);
-            if run.skipped > 0 {
-                item.figure = format!("{}, {} skipped", item.figure, run.skipped);
+            if !run.skipped.is_empty() {
+                item.figure = format!("{}, {} skipped", item.figure, run.skipped.len());
                 item.verdict = Verdict::Miss;
             }
             item

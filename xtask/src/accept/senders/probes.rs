@@ -1,0 +1,85 @@
+//! Probes of the engine that an unmodified kernel tells of, over emulated links (6).
+
+use super::live::{L_BYTES, order, rig, single};
+use crate::accept::List;
+use crate::accept::place::{Place, judge};
+use lab::Outcome;
+use lab::transfers::{Link, Tcp};
+use serde_json::Value;
+
+/// Case L without losses: nothing takes a probe, and no probe fills a hole, where it would count as data.
+const CLEAN: Link<'static> = Link { loss: (0.0, 0.0), ..Link::L };
+/// Of the probes of such a path, those that the receiver tells of.
+const TOLD: f64 = 0.99;
+
+pub(super) fn check(place: &Place, list: &mut List) {
+    let Some(rig) = rig(place, list) else { return };
+    for scheme in ["swift-sat", "swift-faithful"] {
+        for (name, link, least) in [("case L", &Link::L, None), ("L without losses", &CLEAN, Some(TOLD))] {
+            let bound = least.map_or_else(String::new, |l| format!(" of {:.0} %", l * 100.0));
+            let what = format!("{name}, {scheme}: DSACKs tell of probes{bound}");
+            let order = order((Tcp::Engine, Tcp::Kernel), L_BYTES, 1, &[scheme]);
+            let measured =
+                single(&rig, link, order).and_then(|one| Ok((Probes::of(&one.flow)?, one.seconds)));
+            list.line(
+                6,
+                &judge(&what, measured, |(probes, seconds)| {
+                    let (figure, met) = probes.verdict(least);
+                    (format!("{figure}; {seconds:.1} s"), met)
+                }),
+            );
+        }
+    }
+}
+
+/// What a sender's report says of its probes.
+#[derive(Debug)]
+struct Probes {
+    known_by: String,
+    sent: u64,
+    acknowledged: u64,
+    lost: u64,
+}
+
+impl Probes {
+    fn of(flow: &Value) -> Outcome<Self> {
+        let probes = &flow["probes"];
+        let count = |key| probes[key].as_u64().ok_or_else(|| format!("no {key} among the probes: {probes}"));
+        Ok(Self {
+            known_by: probes["known_by"].as_str().unwrap_or("nothing").to_owned(),
+            sent: count("sent")?,
+            acknowledged: count("acknowledged")?,
+            lost: count("lost")?,
+        })
+    }
+
+    /// The figure, and whether an unmodified receiver told of them: of `least` of those sent, if something is asked of a path that loses none.
+    fn verdict(&self, least: Option<f64>) -> (String, bool) {
+        let Self { known_by, sent, acknowledged, lost } = self;
+        let known = acknowledged + lost;
+        let out = sent.saturating_sub(known);
+        let figure =
+            format!("by {known_by}: {sent} sent, {acknowledged} acknowledged, {lost} lost, {out} out");
+        let told = *acknowledged as f64 >= least.unwrap_or(0.0) * *sent as f64;
+        (figure, known_by == "dsack" && *acknowledged > 0 && known <= *sent && told)
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn probes_are_counted() {
+        let of = |known_by: &str, sent: u64, acknowledged: u64, lost: u64| {
+            let probes =
+                json!({"known_by": known_by, "sent": sent, "acknowledged": acknowledged, "lost": lost});
+            Probes::of(&json!({ "probes": probes })).unwrap().verdict(Some(0.99)).1
+        };
+        assert!(of("dsack", 100, 99, 0) && of("dsack", 100, 99, 1));
+        assert!(!of("option", 100, 100, 0) && !of("dsack", 100, 98, 2) && !of("dsack", 0, 0, 0));
+        assert!(!of("dsack", 100, 99, 2), "more than were sent");
+        assert!(Probes::of(&json!({"probes": null})).unwrap_err().contains("no sent"));
+    }
+}
