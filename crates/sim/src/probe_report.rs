@@ -44,15 +44,14 @@ pub(crate) fn probes(
     let sender = &scenario.flows[i].sender;
     let served_last = scenario.links.iter().any(LinkSpec::serves_last);
     let report = flow::sender(net, ends, ProbesReport::of)??;
-    Some(ProbesReport { note: note(code_point(sender), is_trusted(sender), served_last), ..report })
+    Some(ProbesReport { note: note(mark(sender), is_trusted(sender), served_last), ..report })
 }
 
-fn note(code_point: f64, trusted: bool, served_last: bool) -> Option<Cow<'static, str>> {
+fn note(mark: Dscp, trusted: bool, served_last: bool) -> Option<Cow<'static, str>> {
     // disciplines know low priority by one code point
-    if code_point != f64::from(Dscp::LE.get()) {
-        let text =
-            format!("no queue serves code point {code_point} last (`probe_dscp`): LE is {}", Dscp::LE.get());
-        return Some(text.into());
+    if mark != Dscp::LE {
+        let (mark, le) = (mark.get(), Dscp::LE.get());
+        return Some(format!("no queue serves code point {mark} last (`probe_dscp`): LE is {le}").into());
     }
     (trusted && !served_last).then_some(NOT_SERVED_LAST.into())
 }
@@ -63,10 +62,10 @@ fn is_trusted(sender: &Config) -> bool {
 }
 
 /// The code point of the scheme's probes.
-fn code_point(sender: &Config) -> f64 {
+fn mark(sender: &Config) -> Dscp {
     match sender.scheme.growth.get(PROBE_DSCP) {
-        Some(Value::Number(code_point)) => code_point,
-        _ => Dscp::LE.get().into(),
+        Some(Value::Number(code_point)) => Dscp::new(code_point as u8).unwrap_or(Dscp::LE),
+        _ => Dscp::LE,
     }
 }
 

@@ -36,7 +36,10 @@ pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack, served_last: bool) -
 
 /// Where the user does not say whether probes are served last, the network does: its queues know lower effort by one code point (RFC 8622).
 fn trust(scheme: &mut Scheme, served_last: bool) {
-    let lower_effort = scheme.growth.get(PROBE_DSCP) == Some(Value::Number(Dscp::LE.get().into()));
+    let lower_effort = match scheme.growth.get(PROBE_DSCP) {
+        Some(Value::Number(code_point)) => Dscp::new(code_point as u8) == Some(Dscp::LE),
+        _ => true,
+    };
     // a scheme without probes has no such parameter, and stays as it is
     scheme.growth.set(ASSUME_PRIORITY, Value::Switch(served_last && lower_effort));
 }

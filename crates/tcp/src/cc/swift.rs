@@ -27,7 +27,8 @@ params! {
         gate: f64 = 0.9, from 0.0, to 1.0;
         /// Segments of ours waiting in queues at a loss from which on it is congestion, and the window stays halved; for `gated`.
         backlog: f64 = 3.0, from 0.0, to 1e6;
-        /// Queues on the way serve probes last. Off: no speedy start, and a quarter of the probes, which repair and never open the window.
+        /// Queues on the way serve probes last; a scenario that does not say it has it from the `discipline` of its queues.
+        /// Off: no speedy start, and a quarter of the probes, which repair and never open the window.
         assume_priority: bool = true;
         /// Most segments that speedy start opens the window to.
         probe_cap: f64 = 64.0, from 2.0, to 1e6;
