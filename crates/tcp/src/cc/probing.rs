@@ -397,3 +397,7 @@ impl CongestionControl for Probing {
         self.window.threshold()
     }
 }
+
+#[cfg(test)]
+#[path = "probing_tests.rs"]
+mod tests;
