@@ -189,6 +189,13 @@ pub struct LinkSpec {
     pub backward: DirectionSpec,
 }
 
+impl LinkSpec {
+    /// A queue of this link, in either direction, serves low priority last.
+    pub fn serves_last(&self) -> bool {
+        [&self.forward, &self.backward].iter().any(|d| d.discipline != Discipline::Fifo)
+    }
+}
+
 /// One direction of a link. Order of effects: queue, serialise, errors, propagate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {

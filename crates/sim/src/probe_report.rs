@@ -2,12 +2,14 @@
 
 use crate::build::{FlowEnds, Network};
 use crate::flow;
-use bentpipe_link::Discipline;
-use bentpipe_scenario::Scenario;
+use bentpipe_base::Dscp;
+use bentpipe_scenario::{LinkSpec, Scenario};
 use bentpipe_tcp::cc::ProbeSignal;
 use bentpipe_tcp::cc::law::Value;
+use bentpipe_tcp::cc::probing::{ASSUME_PRIORITY, PROBE_DSCP};
 use bentpipe_tcp::{Config, Connection};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Probe segments of a flow whose scheme sends some.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,7 +27,7 @@ pub struct ProbesReport {
     pub fallback: Option<&'static str>,
     /// What a user should know of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
 }
 
 /// What a user should know of a network none of whose queues serves probes last.
@@ -39,28 +41,42 @@ pub(crate) fn probes(
     i: usize,
     ends: &FlowEnds,
 ) -> Option<ProbesReport> {
-    let trusted = is_trusted(&scenario.flows[i].sender);
-    let served_last = scenario
-        .links
-        .iter()
-        .flat_map(|l| [&l.forward, &l.backward])
-        .any(|d| d.discipline != Discipline::Fifo);
-    let note = (trusted && !served_last).then_some(NOT_SERVED_LAST);
+    let sender = &scenario.flows[i].sender;
+    let served_last = scenario.links.iter().any(LinkSpec::serves_last);
     let report = flow::sender(net, ends, ProbesReport::of)??;
-    Some(ProbesReport { note, ..report })
+    Some(ProbesReport { note: note(mark(sender), is_trusted(sender), served_last), ..report })
+}
+
+fn note(mark: Dscp, trusted: bool, served_last: bool) -> Option<Cow<'static, str>> {
+    // disciplines know low priority by one code point
+    if mark != Dscp::LE {
+        let (mark, le) = (mark.get(), Dscp::LE.get());
+        return Some(format!("no queue serves code point {mark} last (`probe_dscp`): LE is {le}").into());
+    }
+    (trusted && !served_last).then_some(NOT_SERVED_LAST.into())
 }
 
 /// Whether the scheme believes that queues on the way serve probes last.
 fn is_trusted(sender: &Config) -> bool {
-    sender.scheme.growth.get("assume_priority") != Some(Value::Switch(false))
+    sender.scheme.growth.get(ASSUME_PRIORITY) != Some(Value::Switch(false))
+}
+
+/// The code point of the scheme's probes.
+fn mark(sender: &Config) -> Dscp {
+    match sender.scheme.growth.get(PROBE_DSCP) {
+        Some(Value::Number(code_point)) => Dscp::new(code_point as u8).unwrap_or(Dscp::LE),
+        _ => Dscp::LE,
+    }
 }
 
 const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
     match signal {
         ProbeSignal::None => Some(
-            "slow start and recovery without probes: the peer would tell of none, as it has neither the probe option nor SACK",
+            "slow start and recovery without probes: the ends agreed on neither the probe option nor SACK, and nothing else tells of a probe that arrived",
         ),
-        _ if !trusted => Some("slow start, and a quarter of the probes: `assume_priority` is off"),
+        _ if !trusted => Some(
+            "slow start, and a quarter of the probes, for repairs alone: `assume_priority` is off, as no queue is known to serve them last",
+        ),
         _ => None,
     }
 }
@@ -99,7 +115,7 @@ impl ProbesReport {
             "none" => "no probes".to_owned(),
             by => format!("{} probes, {} acknowledged ({by})", self.sent, self.acknowledged),
         };
-        for more in [self.fallback, self.note].into_iter().flatten() {
+        for more in [self.fallback, self.note.as_deref()].into_iter().flatten() {
             text.push_str("; ");
             text.push_str(more);
         }

@@ -12,6 +12,7 @@ use crate::source::Span;
 use crate::value::{Table, Value};
 use bentpipe_tcp::Scheme;
 use bentpipe_tcp::cc::law::{self, Param, Range};
+use bentpipe_tcp::cc::probing::ASSUME_PRIORITY;
 use core::fmt::Write as _;
 
 /// A scheme and what to change about it.
@@ -120,6 +121,10 @@ fn parameters() -> String {
         for Param { name, doc, range } in scheme.growth.law().params {
             let (value, default) = match *range {
                 Range::Number { least, most, default } => (bounds(least, most), default.to_string()),
+                // what nobody says of it is looked up in the network
+                Range::Switch { .. } if *name == ASSUME_PRIORITY => {
+                    ("switch".to_owned(), "as the queues".to_owned())
+                }
                 Range::Switch { default } => ("switch".to_owned(), default.to_string()),
                 Range::Time { least, most, default } => (bounds(least, most), format!("\"{default}\"")),
             };

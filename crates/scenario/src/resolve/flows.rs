@@ -9,7 +9,7 @@ use crate::keys::{
     AppForm, FileKeys, FlowKeys, MAX_FLOWS, MAX_FLOWS_PER_HOST, ReaderForm, ReceiverKeys, StartForm,
 };
 use crate::scalars::Name;
-use crate::types::{App, FlowSpec, NodeKind, Reader, Start};
+use crate::types::{App, FlowSpec, LinkSpec, NodeKind, Reader, Start};
 use bentpipe_base::{Duration, Instant, Size};
 use std::collections::BTreeSet;
 
@@ -22,6 +22,7 @@ pub(super) fn resolve(
     let mut flows = Vec::new();
     let mut taken = BTreeSet::new();
     let mut at_host = vec![0u32; network.nodes.len()];
+    let served_last = network.links.iter().any(LinkSpec::serves_last);
     if file.flows.value.is_empty() {
         return Err(Fault::new(file.flows.span, "there are no flows", "a scenario has at least one"));
     }
@@ -33,7 +34,7 @@ pub(super) fn resolve(
             let span = keys.count.map(|c| c.span).or(keys.connections.map(|c| c.span)).unwrap_or(group.span);
             return Err(Fault::new(span, "there are too many flows", format!("the limit is {MAX_FLOWS}")));
         }
-        let proto = prototype(file, keys, duration)?;
+        let proto = prototype(file, keys, duration, served_last)?;
         let enabled = keys.enabled.is_none_or(|e| e.value);
         let (from, to) = (ends(network, &keys.from, count)?, ends(network, &keys.to, count)?);
         for (n, (from, to)) in from.into_iter().zip(to).enumerate() {
@@ -81,15 +82,15 @@ fn check_ports(network: &Network, keys: &FlowKeys, at_host: &mut [u32], ends: [u
 }
 
 /// What all flows of a group have in common.
-fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration) -> Result<FlowSpec> {
+fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration, served_last: bool) -> Result<FlowSpec> {
     let options = match &file.host {
         Some(host) => keys.tcp.clone().over(&host.value),
         None => keys.tcp.clone(),
     };
-    let (sender, mut receiver) = tcp::configs(&options)?;
+    let (sender, mut receiver) = tcp::configs(&options, served_last)?;
     if let Some(own) = &keys.receiver {
         check_receiver(keys, own)?;
-        receiver = tcp::configs(&own.value.tcp.clone().over(&options))?.1;
+        receiver = tcp::configs(&own.value.tcp.clone().over(&options), served_last)?.1;
     }
     let app = keys.app.as_ref().map_or(Ok(App::Bulk), app)?;
     check_udp(keys, &app)?;

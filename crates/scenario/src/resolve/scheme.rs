@@ -5,12 +5,19 @@ use crate::form::At;
 use crate::keys::{SchemeForm, SchemeKeys, bounds};
 use crate::scalars::SchemeName;
 use crate::source::Span;
+use bentpipe_base::Dscp;
 use bentpipe_tcp::cc::law::{Range, Value};
+use bentpipe_tcp::cc::probing::{ASSUME_PRIORITY, PROBE_DSCP};
 use bentpipe_tcp::{Scheme, Stack};
 
-pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack) -> Result<Scheme> {
+/// A scheme for `stack`, in a network that serves low priority last or does not.
+pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack, served_last: bool) -> Result<Scheme> {
     let keys = match &given.value {
-        SchemeForm::Named(SchemeName(scheme)) => return on(*scheme, stack, given.span),
+        SchemeForm::Named(SchemeName(scheme)) => {
+            let mut scheme = on(*scheme, stack, given.span)?;
+            trust(&mut scheme, served_last);
+            return Ok(scheme);
+        }
         SchemeForm::Table(keys) => keys,
     };
     let mut scheme = on(keys.scheme.value.0, stack, keys.scheme.span)?;
@@ -21,7 +28,20 @@ pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack) -> Result<Scheme> {
         target.frto = recovery.value.frto.map_or(target.frto, |v| v.value);
     }
     parameters(keys, &mut scheme)?;
+    if !keys.params.iter().any(|(key, _)| *key == ASSUME_PRIORITY) {
+        trust(&mut scheme, served_last);
+    }
     Ok(scheme)
+}
+
+/// Where the user does not say whether probes are served last, the network does: its queues know lower effort by one code point (RFC 8622).
+fn trust(scheme: &mut Scheme, served_last: bool) {
+    let lower_effort = match scheme.growth.get(PROBE_DSCP) {
+        Some(Value::Number(code_point)) => Dscp::new(code_point as u8) == Some(Dscp::LE),
+        _ => true,
+    };
+    // a scheme without probes has no such parameter, and stays as it is
+    scheme.growth.set(ASSUME_PRIORITY, Value::Switch(served_last && lower_effort));
 }
 
 /// The scheme as the stack has it.

@@ -23,8 +23,8 @@ const SHORTEST_RTO: Duration = Duration::from_millis(1);
 /// Delayed ACKs are sent in less than this (RFC 9293, section 3.8.6.3).
 const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
 
-/// The sender's and the receiver's configuration.
-pub(super) fn configs(keys: &TcpKeys) -> Result<(Config, Config)> {
+/// The sender's and the receiver's configuration. `served_last`: a queue of the network serves low priority last.
+pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Config)> {
     let stack = keys.stack.map_or(Stack::default(), |v| v.value);
     let default = match stack {
         Stack::Rfc => Config::default(),
@@ -33,7 +33,7 @@ pub(super) fn configs(keys: &TcpKeys) -> Result<(Config, Config)> {
     let mss = segment(keys, default.mss)?;
     let options = options(keys, default.options);
     let receive_buffer = window(keys, options, mss, default.receive_buffer)?;
-    let scheme = keys.tcp.as_ref().map_or(Ok(default.scheme), |t| scheme::resolve(t, stack))?;
+    let scheme = keys.tcp.as_ref().map_or(Ok(default.scheme), |t| scheme::resolve(t, stack, served_last))?;
     let receiver = Config {
         stack,
         scheme,

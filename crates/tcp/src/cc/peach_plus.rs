@@ -13,7 +13,8 @@ use crate::params;
 params! {
     /// What users may set.
     pub struct PeachPlusParams {
-        /// Queues on the way serve probes last. Off: no jump start, and a quarter of the probes.
+        /// Queues on the way serve probes last; a scenario that does not say it has it from the `discipline` of its queues.
+        /// Off: no jump start, and a quarter of the probes, which repair and never open the window.
         assume_priority: bool = true;
         /// Most segments that jump start opens the window to.
         probe_cap: f64 = 64.0, from 2.0, to 1e6;

@@ -8,8 +8,13 @@
 //!   expanding: from the end of recovery to the ACK of the last data sent in it (the window expanding period); then congestion avoidance
 //! The figure of speedy recovery in the Swift paper cannot be meant as printed (no line halves cwnd, and then no probe is ever sent); it is read with cwnd = W0/2
 //! and one segment per probe ACK after wdsn of them, which gives the text's W0 probes and W0/2 data segments.
-//! Deviations: W0 is what was in flight where that is less. A start that hears of no probe leaves the threshold alone and goes on in slow start; one after a
-//! timeout lets data ACKs grow the window as in slow start, since most of what is sent then are repairs.
+//! Where queues are not known to serve probes last (`priority` is off) there is no start, and W0/4 copies are sent: fewer than are ignored. They repair, and never open
+//! the window: where they take the place of data an acknowledged one says nothing about room.
+//! Deviations: W0 is what was in flight where that is less. A start ends in congestion avoidance, with the window as the threshold, if more than one in ten of its probes
+//! are missing; else it leaves the threshold alone, and what is below it is slow start. That is the papers' where the start reached the threshold, or the peer's window,
+//! beyond which nothing grows; but `n` may also have been the cap, the window of a SYN, which has no scale (RFC 7323, section 2.2), or one that the peer opens later.
+//! One that hears of no probe leaves the threshold alone too; one after a timeout lets data ACKs grow the window as in slow start, since most of what is sent then are
+//! repairs.
 //! Defaults: n = 64, LE (RFC 8622).
 
 use super::law::Start;
@@ -19,7 +24,14 @@ use super::{
 };
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 
+/// The parameter that says whether queues on the way serve probes last, in all three schemes: who knows the network sets it where the user does not.
+pub const ASSUME_PRIORITY: &str = "assume_priority";
+/// The parameter with the code point of probes.
+pub const PROBE_DSCP: &str = "probe_dscp";
+
 const HALF: f64 = 0.5;
+/// Share of a start's probes that have come back where there is room for all of them; the rest may be lost by errors.
+const NEARLY_ALL: f64 = 0.9;
 /// Copies per acknowledgment in recovery.
 const COPIES: u8 = 2;
 /// Segments that an acknowledgment lets go in recovery; the papers give no value, and this is what was usual (Fall and Floyd, 1996).
@@ -66,8 +78,14 @@ impl Switches {
 pub enum Expands {
     /// Never.
     Never,
-    /// Once this share of the probes sent in this episode came back, and at least half a window of them; and not above the window before the loss.
-    Gated(f64),
+    /// Once `share` of the probes sent in this episode came back, and at least half a window of them; and not above the window before the loss. Nothing adds a segment
+    /// where `backlog` of our segments waited in queues at the loss.
+    Gated {
+        /// Share of the probes.
+        share: f64,
+        /// Segments.
+        backlog: f64,
+    },
     /// Always.
     Always,
 }
@@ -84,6 +102,8 @@ struct Counts {
     /// Copies sent, and probe ACKs that came.
     sent: u32,
     seen: u32,
+    /// Queues were too full at the loss for it to be one of corruption: the window stays halved.
+    congested: bool,
 }
 
 /// A start that is under way.
@@ -212,7 +232,8 @@ impl Probing {
             return;
         }
         self.phase = Phase::Avoidance;
-        if opening.heard > 0 {
+        let copies = opening.heard + opening.due;
+        if opening.heard > 0 && f64::from(opening.heard) < NEARLY_ALL * f64::from(copies) {
             self.window.set_ssthresh(self.window.cwnd());
         }
     }
@@ -222,14 +243,16 @@ impl Probing {
         let ignored = ack.probes.min(counts.wdsn);
         counts.wdsn -= ignored;
         counts.seen = counts.seen.saturating_add(ack.probes);
-        let most = self.most(counts);
-        self.grow(path, u64::from(ack.probes - ignored), most);
+        if !counts.congested {
+            let most = self.most(counts);
+            self.grow(path, u64::from(ack.probes - ignored), most);
+        }
     }
 
     /// Largest window of the episode, in segments.
     fn most(&self, counts: &Counts) -> u64 {
         match self.switches.expands {
-            Expands::Gated(_) => counts.w0,
+            Expands::Gated { .. } => counts.w0,
             Expands::Never | Expands::Always => u64::MAX,
         }
     }
@@ -244,8 +267,9 @@ impl Probing {
         }
         let expands = match self.switches.expands {
             Expands::Never => false,
-            Expands::Gated(share) => {
-                counts.wdsn == 0 && f64::from(counts.seen) >= share * f64::from(counts.sent)
+            Expands::Gated { share, .. } => {
+                let enough = counts.wdsn == 0 && f64::from(counts.seen) >= share * f64::from(counts.sent);
+                enough && !counts.congested
             }
             Expands::Always => true,
         };
@@ -258,15 +282,26 @@ impl Probing {
         }
     }
 
+    /// Segments of `w0` that wait in queues, N = W0 (1 - RTTmin / RTT), are `backlog` or more (TCP Veno).
+    fn congested(&self, path: &Path, w0: u64) -> bool {
+        let Expands::Gated { backlog, .. } = self.switches.expands else { return false };
+        if path.srtt.is_zero() || path.rtt_min.is_zero() {
+            return false;
+        }
+        let waiting = 1.0 - path.rtt_min.as_secs_f64() / path.srtt.as_secs_f64();
+        w0 as f64 / self.window.mss() as f64 * waiting >= backlog
+    }
+
     fn recover(&mut self, path: &Path) {
         let w0 = self.window.cwnd().min(path.flight.0);
+        let congested = self.congested(path, w0);
         self.window.reduce_from(Size(w0), LossCause::Fast, HALF);
         let w0 = w0 / self.window.mss();
         let copies = if self.switches.priority { w0 } else { w0 / 4 };
         let copies = if path.probes == ProbeSignal::None { 0 } else { copies };
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        self.phase =
-            Phase::Recovery(Counts { w0, aosn: count(copies), wdsn: count(w0 / 2), sent: 0, seen: 0 });
+        let (aosn, wdsn) = (count(copies), count(w0 / 2));
+        self.phase = Phase::Recovery(Counts { w0, aosn, wdsn, sent: 0, seen: 0, congested });
     }
 }
 
@@ -279,7 +314,7 @@ impl CongestionControl for Probing {
                 self.probes_came(path, ack, &mut counts);
                 if ack.episode == Episode::Fast {
                     self.phase = Phase::Recovery(counts);
-                    if ack.acked > Size::ZERO && self.switches.partial {
+                    if ack.acked > Size::ZERO && self.switches.partial && !counts.congested {
                         self.grow(path, 1, u64::MAX);
                     }
                 } else {
@@ -362,3 +397,7 @@ impl CongestionControl for Probing {
         self.window.threshold()
     }
 }
+
+#[cfg(test)]
+#[path = "probing_tests.rs"]
+mod tests;
