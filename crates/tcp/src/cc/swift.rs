@@ -6,7 +6,7 @@
 //! probes: after a congestion loss the window is back near W0 a round trip later. `gated`, the default, makes it wait until nine in ten of the probes of this
 //! episode came back and stops at W0, as RFC 9743 asks of schemes that share a network; `gated = false` is the paper's. Half of the probes, Peach's measure of
 //! congestion, is too few where others share the queue: they halve their windows too, and leave room for more.
-//! Deviations: those of `probing.rs`; the choice of modes.
+//! Deviations: those of `probing.rs`; the choice of modes; an ACK of several segments counts for each of them (`wep_bytes`), which is the same where each has its own.
 
 use super::ProbeCarry;
 use super::law::{Law, MAX_PARAMS, Params as _, Values};
@@ -27,8 +27,8 @@ params! {
         probe_cap: f64 = 64.0, from 2.0, to 1e6;
         /// A partial acknowledgment adds a segment, as printed.
         partial_inc: bool = true;
-        /// Data ACKs of the window expanding period count the segments they acknowledge, up to two.
-        wep_bytes: bool = false;
+        /// Data ACKs of the window expanding period count the segments they acknowledge: receivers merge segments. Off, each ACK counts once, as printed.
+        wep_bytes: bool = true;
         /// Differentiated-services code point of probes; 1 is LE.
         probe_dscp: f64 = 1.0, from 0.0, to 63.0;
     }
