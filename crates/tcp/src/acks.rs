@@ -85,6 +85,11 @@ impl Connection {
         }
         let claim = self.claim_probes(cx.now, segment, &mut digest);
         self.board.acknowledge(ack, cx.now, &mut self.rate, &mut digest);
+        let segments = u32::try_from(digest.delivered / self.mss()).unwrap_or(u32::MAX).max(1);
+        if let Some(probes) = &mut self.probes {
+            // a receiver that merges segments acknowledges several at once: each of them counts
+            probes.acks += segments;
+        }
         let rtt = self.take_rtt(cx.now, segment, &digest);
         if let Some(rtt) = rtt {
             cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
@@ -138,7 +143,6 @@ impl Connection {
         if claim.own_dsack {
             digest.dsack = None;
         }
-        probes.acks += 1;
         claim
     }
 

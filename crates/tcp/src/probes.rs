@@ -59,7 +59,7 @@ pub struct Probes {
     number: u16,
     /// State of the choice at random.
     random: u64,
-    /// Acknowledgments that have not yet let anything go.
+    /// Segments acknowledged, or acknowledgments without any, that have not yet let anything go.
     pub(crate) acks: u32,
     /// Copies that the last of these still allows.
     pub(crate) allowed: u32,

@@ -79,7 +79,7 @@ pub struct Probes {
 pub enum ProbeClock {
     /// One per interval.
     Every(Duration),
-    /// This many per acknowledgment that lets no data segment go.
+    /// This many per segment that an acknowledgment tells of and that lets no data segment go; per acknowledgment that tells of none.
     PerAck(u8),
     /// One per interval while no data waits for its time, the last data segment counted.
     Spare(Duration),

@@ -36,8 +36,6 @@ const NEARLY_ALL: f64 = 0.9;
 const COPIES: u8 = 2;
 /// Segments that an acknowledgment lets go in recovery; the papers give no value, and this is what was usual (Fall and Floyd, 1996).
 const MAX_BURST: u64 = 4;
-/// Segments that one acknowledgment counts for, where acknowledged bytes count (RFC 3465).
-const MOST_COUNTED: u64 = 2;
 
 /// What tells the three schemes apart, and what users may set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +46,7 @@ pub struct Switches {
     pub expands: Expands,
     /// A partial acknowledgment adds a segment.
     pub partial: bool,
-    /// Data ACKs of the window expanding period count what they acknowledge, up to two segments.
+    /// Data ACKs of the window expanding period count the segments that they acknowledge.
     pub counts_bytes: bool,
     /// Queues on the way serve probes last.
     pub priority: bool,
@@ -276,7 +274,7 @@ impl Probing {
         if !expands {
             self.standard(ack);
         } else if ack.acked > Size::ZERO {
-            let whole = (ack.acked.0 / self.window.mss()).clamp(1, MOST_COUNTED);
+            let whole = (ack.acked.0 / self.window.mss()).max(1);
             let most = self.most(&counts);
             self.grow(path, if self.switches.counts_bytes { whole } else { 1 }, most);
         }

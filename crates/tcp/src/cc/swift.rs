@@ -9,7 +9,7 @@
 //!   the queue: N = W0 (1 - RTTmin / RTT) segments of ours waited when the loss was found (Fu and Liew, "TCP Veno", 2003). N >= `backlog` (3, Veno's beta) is congestion:
 //!              neither probe ACKs nor data ACKs nor partial ACKs add to W0/2 in this episode
 //!   the probes: else data ACKs add once at least W0/2 and nine in ten of this episode's probes came back; and nothing adds beyond W0
-//! Deviations: those of `probing.rs`; the choice of modes. A round trip that grew for another reason than a queue looks like congestion: the window then stays halved, as
+//! Deviations: those of `probing.rs`; the choice of modes; an ACK of several segments counts for each of them (`wep_bytes`), which is the same where each has its own. A round trip that grew for another reason than a queue looks like congestion: the window then stays halved, as
 //! NewReno's does. So small a share of a queue that N never comes to 3 (many connections, a short buffer) leaves the decision to the probes.
 
 use super::ProbeCarry;
@@ -34,8 +34,8 @@ params! {
         probe_cap: f64 = 64.0, from 2.0, to 1e6;
         /// A partial acknowledgment adds a segment, as printed.
         partial_inc: bool = true;
-        /// Data ACKs of the window expanding period count the segments they acknowledge, up to two.
-        wep_bytes: bool = false;
+        /// Data ACKs of the window expanding period count the segments they acknowledge: receivers merge segments. Off, each ACK counts once, as printed.
+        wep_bytes: bool = true;
         /// Differentiated-services code point of probes; 1 is LE.
         probe_dscp: f64 = 1.0, from 0.0, to 63.0;
     }
