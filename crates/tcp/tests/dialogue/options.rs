@@ -211,6 +211,27 @@ fn an_old_timestamp_is_dropped() {
     d.gets(Seg { seq: 401, len: 100, ts: Some((5, 0)), ..ACK }).sends(ack(501));
 }
 
+/// RFC 2883: what is dropped for its old timestamp and arrived before is reported all the same, as Linux's `tcp_send_dupack` does: a probe segment waits behind newer
+/// data, and has no other way to be known. Text that never arrived is reported by nothing.
+#[test]
+fn old_text_with_an_old_timestamp_draws_a_dsack() {
+    let mut config = stamped();
+    config.options.sack = true;
+    let mut d = Dialogue::established(config);
+    d.gets(Seg { len: 100, ts: Some((10, 0)), ..ACK }).sends(ack(101));
+    d.gets(Seg { seq: 101, len: 100, ts: Some((20, 0)), ..ACK }).sends(ack(201));
+    d.gets(Seg { seq: 1, len: 100, ts: Some((15, 0)), ..ACK }).sends(Want {
+        sack: Some(&[(1, 101)]),
+        ts: Some(Some((100, 20))),
+        ..ack(201)
+    });
+    for seq in [151, 201] {
+        d.gets(Seg { seq, len: 100, ts: Some((15, 0)), ..ACK }).sends(Want { sack: Some(&[]), ..ack(201) });
+    }
+    d.silent();
+    assert_eq!(d.conn.readable(), 200);
+}
+
 /// RFC 7323, section 3.2: once timestamps are agreed, a segment without them is dropped in silence, a RST excepted; and a SYN, which
 /// may be of a new connection, draws its challenge (RFC 5961, section 4.2).
 #[test]
