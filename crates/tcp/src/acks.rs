@@ -133,7 +133,7 @@ impl Connection {
     fn claim_probes(&mut self, now: Instant, segment: &Packet, digest: &mut Digest) -> Claim {
         let patience = self.rtt.rto() * 2;
         let Some(probes) = &mut self.probes else { return Claim::default() };
-        probes.tidy(now, self.board.una(), patience);
+        probes.tidy(now, &self.board, patience);
         let claim = probes.claim(&segment.tcp, digest.dsack);
         if claim.own_dsack {
             digest.dsack = None;

@@ -29,7 +29,13 @@ impl Connection {
             }
             return None;
         }
-        let (start, end) = probes.choose(&self.board, wish.carry, self.written)?;
+        let Some((start, end)) = probes.choose(&self.board, wish.carry, self.written) else {
+            match probes.leave_out(cx.now, wish.clock) {
+                Some(at) => self.timers.set(Timer::Probe, at),
+                None => self.timers.stop(Timer::Probe),
+            }
+            return None;
+        };
         let option = probes.sent_copy(cx.now, start, end);
         self.board.copy(start);
         let packet = self.build_copy(cx, (start, end), option, wish.mark);

@@ -15,14 +15,17 @@
 
 use crate::board::Scoreboard;
 use crate::cc::{ProbeCarry, ProbeClock, ProbeSignal};
-use crate::range_set::RangeSet;
+use crate::pick::Pick;
 use bentpipe_base::{Duration, Instant, ProbeOption, TcpHeader};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Most copies that are remembered; older ones count as lost.
 const MOST: usize = 1 << 14;
 /// Numbers of probes: 15 bits on the wire.
 const NUMBERS: u16 = 1 << 15;
+
+/// The shortest time after which it is asked again what there is to copy.
+const TICK: Duration = Duration::from_millis(1);
 
 /// A copy that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -50,15 +53,8 @@ pub(crate) struct Claim {
 pub struct Probes {
     signal: ProbeSignal,
     out: VecDeque<Copy>,
-    /// How often the segment that begins here was copied; forgotten when it is acknowledged.
-    copies: BTreeMap<u64, u32>,
-    /// Where the next copy in turn begins.
-    turn: u64,
-    /// What needs no copy any more: it was copied, or is SACKed.
-    done: RangeSet,
+    pick: Pick,
     number: u16,
-    /// State of the choice at random.
-    random: u64,
     /// Acknowledgments that have not yet let anything go.
     pub(crate) acks: u32,
     /// Copies that the last of these still allows.
@@ -81,11 +77,8 @@ impl Probes {
         Self {
             signal,
             out: VecDeque::new(),
-            copies: BTreeMap::new(),
-            turn: 0,
-            done: RangeSet::EMPTY,
+            pick: Pick::new(seed),
             number: 0,
-            random: seed,
             acks: 0,
             allowed: 0,
             next_at: None,
@@ -128,70 +121,7 @@ impl Probes {
         carry: ProbeCarry,
         data_end: u64,
     ) -> Option<(u64, u64)> {
-        let i = match carry {
-            ProbeCarry::LastSent => board.len().checked_sub(1),
-            ProbeCarry::OldestInTurn => self.in_turn(board),
-            ProbeCarry::Random => self.at_random(board),
-            ProbeCarry::NewestOnce => self.newest(board, data_end),
-        }?;
-        let start = board.start_of(i).max(1);
-        let segment = board.get(i)?;
-        self.turn = segment.end;
-        let end = segment.end.min(data_end);
-        (start < end).then_some((start, end))
-    }
-
-    /// The next un-SACKed segment after the one copied last, from the oldest again after the newest.
-    fn in_turn(&self, board: &Scoreboard) -> Option<usize> {
-        let first = board.index_above(self.turn);
-        let open = |i: &usize| board.get(*i).is_some_and(|s| !s.sacked);
-        (first..board.len()).find(open).or_else(|| (0..first.min(board.len())).find(open))
-    }
-
-    /// The newest segment with data that is neither SACKed nor was ever given out here.
-    fn newest(&mut self, board: &Scoreboard, data_end: u64) -> Option<usize> {
-        let mut end = board.next();
-        while end > board.una().max(1) {
-            if let Some((left, _)) = self.done.containing(end - 1) {
-                end = left;
-                continue;
-            }
-            let i = board.index_above(end - 1);
-            let start = board.start_of(i);
-            self.done.insert(start, end, |_, _| ());
-            if start.max(1) < data_end && board.get(i).is_some_and(|s| !s.sacked) {
-                return Some(i);
-            }
-            end = start;
-        }
-        None
-    }
-
-    /// Each of the un-SACKed segments copied least with equal probability.
-    fn at_random(&mut self, board: &Scoreboard) -> Option<usize> {
-        let (mut chosen, mut least, mut among) = (None, u32::MAX, 0);
-        for i in 0..board.len() {
-            if board.get(i).is_some_and(|s| s.sacked) {
-                continue;
-            }
-            let copies = self.copies.get(&board.start_of(i)).copied().unwrap_or(0);
-            if copies < least {
-                (least, among) = (copies, 0);
-            }
-            if copies == least {
-                among += 1;
-                if self.draw().is_multiple_of(among) {
-                    chosen = Some(i);
-                }
-            }
-        }
-        chosen
-    }
-
-    /// `SplitMix64` (Steele, Lea, Flood, 2014).
-    const fn draw(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        crate::cc::standard::mix(self.random)
+        self.pick.choose(board, carry, data_end)
     }
 
     /// Takes note of a copy of `[start, end)`; returns what its header carries.
@@ -199,7 +129,6 @@ impl Probes {
         let number = self.number;
         self.number = (number + 1) % NUMBERS;
         self.sent += 1;
-        *self.copies.entry(start).or_insert(0) += 1;
         if self.out.len() == MOST {
             self.forget();
         }
@@ -213,15 +142,12 @@ impl Probes {
         }
     }
 
-    /// Copies that were sent more than `patience` ago are lost, and data below `una` is not copied any more.
-    pub(crate) fn tidy(&mut self, now: Instant, una: u64, patience: Duration) {
+    /// Copies that were sent more than `patience` ago are lost, and what is acknowledged is not copied any more.
+    pub(crate) fn tidy(&mut self, now: Instant, board: &Scoreboard, patience: Duration) {
         while self.out.front().is_some_and(|c| now.since(c.sent_at) > patience) {
             self.forget();
         }
-        while let Some(entry) = self.copies.first_entry().filter(|e| *e.key() < una) {
-            entry.remove();
-        }
-        self.done.remove_below(una);
+        self.pick.tidy(board);
     }
 
     /// Nothing is wished for at present.
@@ -261,6 +187,13 @@ impl Probes {
                 Ok(())
             }
         }
+    }
+
+    /// There was nothing to copy: what is due meanwhile is left out, and not caught up with. When to ask again, unless new data or the next acknowledgment tells.
+    pub(crate) fn leave_out(&mut self, now: Instant, clock: ProbeClock) -> Option<Instant> {
+        let ProbeClock::Every(_) = clock else { return None };
+        self.next_at = self.next_at.map(|at| at.max(now + TICK));
+        self.next_at
     }
 
     /// Asked before anything else is made of an acknowledgment.
