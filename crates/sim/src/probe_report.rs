@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Probe segments of a flow whose scheme sends some.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProbesReport {
-    /// How their arrival is known: `option`, `dsack`, or `none`.
+    /// How their arrival is known: `option`, `dsack`, `timestamps`, or `none`.
     pub known_by: &'static str,
     /// Probes sent.
     pub sent: u64,
@@ -58,7 +58,10 @@ fn is_trusted(sender: &Config) -> bool {
 const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
     match signal {
         ProbeSignal::None => Some(
-            "slow start and recovery without probes: the peer would tell of none, as it has neither the probe option nor SACK",
+            "slow start and recovery without probes: the peer would tell of none, as it has neither the probe option nor SACK nor timestamps",
+        ),
+        ProbeSignal::Timestamps if trusted => Some(
+            "recovery without probes, and slow start if none is heard of: timestamps tell of copies of the newest segment only, and only with receivers that echo these (Linux)",
         ),
         _ if !trusted => Some("slow start, and a quarter of the probes: `assume_priority` is off"),
         _ => None,
@@ -73,6 +76,7 @@ impl ProbesReport {
             known_by: match probes.signal() {
                 ProbeSignal::Option => "option",
                 ProbeSignal::Dsack => "dsack",
+                ProbeSignal::Timestamps => "timestamps",
                 ProbeSignal::None => "none",
             },
             sent: probes.sent(),

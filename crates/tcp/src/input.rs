@@ -104,6 +104,7 @@ impl Connection {
         }
         if self.take_old_text(cx, segment, position) {
             self.take_probe(segment);
+            self.linux_takes_timestamp(cx, segment, position);
         }
         // a zero-window probe still carries a valid acknowledgment (RFC 9293, section 3.10.7.4)
         if segment.tcp.flags.has(Flags::ACK) && !segment.tcp.flags.has(Flags::SYN) && self.rcv.room() == 0 {
@@ -145,6 +146,17 @@ impl Connection {
         {
             self.clock.recent = ts.value;
             self.clock.recent_at = cx.now;
+        }
+    }
+
+    /// `tcp_sequence` lets pass what ends where Linux acknowledged last, or beyond, and `tcp_replace_ts_recent` takes the timestamp of what passes. By RFC 7323, section
+    /// 5.3, it lies outside the window, and its timestamp is not recorded.
+    fn linux_takes_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, position: Option<u64>) {
+        let reaches = |left: &u64| left + u64::from(segment.body.len) >= self.clock.last_ack_sent;
+        if let Some(left) = position.filter(reaches)
+            && self.linux()
+        {
+            self.take_timestamp(cx, segment, left);
         }
     }
 

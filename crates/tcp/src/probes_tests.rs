@@ -4,7 +4,7 @@ use bentpipe_base::Seq;
 /// At equal intervals while nothing waits for its pace; afterwards nothing is caught up.
 #[test]
 fn spare_copies_leave_at_the_rate() {
-    let mut probes = Probes::new(false, true, 1);
+    let mut probes = Probes::new(ProbeSignal::Dsack, 1);
     let clock = ProbeClock::Spare(Duration(100));
     let mut due = |now, waits, last| probes.due(Instant(now), clock, waits, Instant(last));
     assert_eq!(due(1000, false, 1000), Err(Some(Instant(1100))));
@@ -23,21 +23,21 @@ fn header(probe: ProbeOption) -> TcpHeader {
 
 #[test]
 fn each_answer_counts_once() {
-    let mut probes = Probes::new(true, true, 1);
-    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101), ProbeOption::Probe(0));
+    let mut probes = Probes::new(ProbeSignal::Option, 1);
+    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101, 0), ProbeOption::Probe(0));
     let echo = header(ProbeOption::Echo(0));
     let own = Claim { probes: 1, own: true, own_dsack: true };
-    assert_eq!(probes.claim(&echo, Some((1, 101))), own);
-    assert_eq!(probes.claim(&echo, None), Claim { probes: 0, own_dsack: false, ..own });
+    assert_eq!(probes.claim(&echo, Some((1, 101)), None), own);
+    assert_eq!(probes.claim(&echo, None, None), Claim { probes: 0, own_dsack: false, ..own });
     // the retransmission arrives after the copy did: our doing, and no probe
-    assert_eq!(probes.claim(&header(ProbeOption::None), Some((1, 101))), Claim { probes: 0, ..own });
+    assert_eq!(probes.claim(&header(ProbeOption::None), Some((1, 101)), None), Claim { probes: 0, ..own });
     // forged, or of something else
-    assert_eq!(probes.claim(&header(ProbeOption::Echo(7)), Some((101, 201))), Claim::default());
+    assert_eq!(probes.claim(&header(ProbeOption::Echo(7)), Some((101, 201)), None), Claim::default());
 
-    let mut probes = Probes::new(false, true, 1);
-    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101), ProbeOption::None);
-    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101), ProbeOption::None);
-    let dsack = |p: &mut Probes| p.claim(&header(ProbeOption::None), Some((1, 101))).probes;
+    let mut probes = Probes::new(ProbeSignal::Dsack, 1);
+    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101, 0), ProbeOption::None);
+    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101, 0), ProbeOption::None);
+    let dsack = |p: &mut Probes| p.claim(&header(ProbeOption::None), Some((1, 101)), None).probes;
     assert_eq!([dsack(&mut probes), dsack(&mut probes), dsack(&mut probes)], [1, 1, 0]);
     assert_eq!((probes.sent(), probes.acknowledged(), probes.lost()), (2, 2, 0));
 }
@@ -45,13 +45,84 @@ fn each_answer_counts_once() {
 #[test]
 fn what_is_not_heard_of_in_time_is_lost() {
     let board = Scoreboard::default();
-    let mut probes = Probes::new(false, true, 1);
-    probes.sent_copy(Instant::ZERO, 1, 101);
-    probes.sent_copy(Instant(500), 101, 201);
-    probes.claim(&header(ProbeOption::None), Some((101, 201)));
+    let mut probes = Probes::new(ProbeSignal::Dsack, 1);
+    probes.sent_copy(Instant::ZERO, 1, 101, 0);
+    probes.sent_copy(Instant(500), 101, 201, 0);
+    probes.claim(&header(ProbeOption::None), Some((101, 201)), None);
     probes.tidy(Instant(600), &board, Duration(100));
     assert_eq!((probes.lost(), probes.waits()), (1, true));
     probes.tidy(Instant(700), &board, Duration(100));
     assert_eq!((probes.lost(), probes.waits()), (1, false));
-    assert_eq!(Probes::new(false, false, 1).signal(), ProbeSignal::None);
+}
+
+/// A duplicate ACK that echoes `echo`, at `now` ms over 100 ms.
+fn duplicate(probes: &mut Probes, now: u64, echo: u32) -> (u32, bool) {
+    let ms = Duration::from_millis;
+    let mut header = header(ProbeOption::None);
+    header.timestamps = Some(bentpipe_base::Timestamps { value: 0, echo });
+    let bare = Bare { now: Instant::ZERO + ms(now), soonest: ms(100), latest: ms(300) };
+    let claim = probes.claim(&header, None, Some(bare));
+    (claim.probes, claim.own)
+}
+
+/// Copies at 2, 3 and 4 ms, data at 1 and 3 ms.
+fn stamped() -> Probes {
+    let mut probes = Probes::new(ProbeSignal::Timestamps, 1);
+    probes.stamped(1);
+    assert!(probes.is_taken(1) && !probes.is_taken(2));
+    for ms in 2..5 {
+        probes.sent_copy(Instant::ZERO + Duration::from_millis(ms), 1, 101, ms as u32);
+        assert!(probes.is_taken(ms as u32));
+        if ms == 3 {
+            probes.stamped(3);
+        }
+    }
+    probes
+}
+
+/// Each copy is named once, by a timestamp that nothing else carried; what is echoed again is a sign of loss.
+#[test]
+fn an_echo_names_a_copy() {
+    let mut probes = stamped();
+    assert_eq!(duplicate(&mut probes, 102, 2), (1, true));
+    assert_eq!(duplicate(&mut probes, 103, 3), (0, true), "of the copy or of the data");
+    assert_eq!(duplicate(&mut probes, 104, 4), (1, true));
+    assert_eq!(duplicate(&mut probes, 105, 4), (0, false), "what arrives beyond a hole echoes the last");
+    let new_data = probes.claim(&header(ProbeOption::None), None, None);
+    assert_eq!((new_data, probes.acknowledged()), (Claim::default(), 2));
+}
+
+/// A receiver that holds to RFC 7323, section 5.3, echoes the data's: one duplicate ACK for each copy is no sign of loss, neither too soon nor too late, nor once a
+/// later copy was answered.
+#[test]
+fn an_echo_that_names_none_is_put_down_to_a_copy() {
+    let mut probes = stamped();
+    let strict = [102, 103, 104, 105].map(|now| duplicate(&mut probes, now, 1));
+    assert_eq!((strict, probes.acknowledged()), ([(0, true), (0, true), (0, true), (0, false)], 0));
+    assert_eq!(duplicate(&mut stamped(), 101, 1), (0, false));
+    assert_eq!(duplicate(&mut stamped(), 305, 1), (0, false));
+    let mut probes = stamped();
+    assert_eq!([duplicate(&mut probes, 104, 4), duplicate(&mut probes, 105, 4)], [(1, true), (0, false)]);
+}
+
+/// What the SYNs leave: the option before DSACK before timestamps, and timestamps only where copies are probes and no loss is repaired.
+#[test]
+fn signals_in_their_order() {
+    let config = crate::Config::default();
+    let all = Agreed { probe_option: true, sack: true, timestamps: true, ..Agreed::none(&config) };
+    let [dsack, stamps] =
+        [Agreed { probe_option: false, ..all }, Agreed { probe_option: false, sack: false, ..all }];
+    let none = Agreed { timestamps: false, ..stamps };
+    assert_eq!(
+        [all, dsack, stamps, none].map(|a| Probes::signal_of(&a, true)),
+        [ProbeSignal::Option, ProbeSignal::Dsack, ProbeSignal::Timestamps, ProbeSignal::None]
+    );
+    assert_eq!(
+        [all, dsack, stamps, none].map(|a| Probes::signal_of(&a, false)),
+        [ProbeSignal::Dsack, ProbeSignal::Dsack, ProbeSignal::None, ProbeSignal::None]
+    );
+    let of = |signal, episode| Probes::new(signal, 1).signal_during(episode);
+    assert_eq!(of(ProbeSignal::Timestamps, Episode::Open), ProbeSignal::Timestamps);
+    assert_eq!(of(ProbeSignal::Timestamps, Episode::Fast), ProbeSignal::None);
+    assert_eq!(of(ProbeSignal::Dsack, Episode::Fast), ProbeSignal::Dsack);
 }
