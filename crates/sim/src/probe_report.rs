@@ -14,7 +14,7 @@ use std::borrow::Cow;
 /// Probe segments of a flow whose scheme sends some.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProbesReport {
-    /// How their arrival is known: `option`, `dsack`, or `none`.
+    /// How their arrival is known: `option`, `dsack`, `timestamps`, or `none`.
     pub known_by: &'static str,
     /// Probes sent.
     pub sent: u64,
@@ -72,10 +72,13 @@ fn mark(sender: &Config) -> Dscp {
 const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
     match signal {
         ProbeSignal::None => Some(
-            "slow start and recovery without probes: the ends agreed on neither the probe option nor SACK, and nothing else tells of a probe that arrived",
+            "slow start and recovery without probes: the ends agreed on neither the probe option nor SACK nor timestamps, and nothing else tells of a probe that arrived",
         ),
         _ if !trusted => Some(
             "slow start, and a quarter of the probes, for repairs alone: `assume_priority` is off, as no queue is known to serve them last",
+        ),
+        ProbeSignal::Timestamps => Some(
+            "recovery without probes, and slow start if none is heard of: timestamps tell of copies of the newest segment only, and only with receivers that echo these (Linux)",
         ),
         _ => None,
     }
@@ -89,6 +92,7 @@ impl ProbesReport {
             known_by: match probes.signal() {
                 ProbeSignal::Option => "option",
                 ProbeSignal::Dsack => "dsack",
+                ProbeSignal::Timestamps => "timestamps",
                 ProbeSignal::None => "none",
             },
             sent: probes.sent(),

@@ -89,7 +89,11 @@ fn a_fallback_is_named() {
     let dsack = of(SWIFT, "probe_option = false", "discipline = \"pushout\"");
     assert_eq!((dsack["known_by"].as_str(), &dsack["acknowledged"]), (Some("dsack"), &fine["acknowledged"]));
 
-    let without = report(SWIFT, "probe_option = false\nsack = false", "");
+    let stamps = of(SWIFT, "probe_option = false\nsack = false", "discipline = \"pushout\"");
+    assert_eq!((stamps["known_by"].as_str(), stamps["acknowledged"].as_u64()), (Some("timestamps"), Some(0)));
+    assert!(stamps["fallback"].as_str().unwrap().contains("slow start if none"), "{stamps}");
+
+    let without = report(SWIFT, "probe_option = false\nsack = false\ntimestamps = false", "");
     let probes = &without["flows"][0]["probes"];
     assert_eq!((probes["known_by"].as_str(), probes["sent"].as_u64()), (Some("none"), Some(0)));
     let fallback = probes["fallback"].as_str().unwrap();

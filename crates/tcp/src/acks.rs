@@ -10,7 +10,7 @@ use crate::connection::Connection;
 use crate::handshake::reset_for;
 use crate::input::Positions;
 use crate::limits::Limit;
-use crate::probes::Claim;
+use crate::probes::{Bare, Claim};
 use crate::recovery::{AckView, Finding};
 use crate::scheme::Detection;
 use crate::state::{Event, State};
@@ -83,7 +83,8 @@ impl Connection {
         if self.agreed.sack {
             self.take_sack(cx.now, segment, ack, &mut digest);
         }
-        let claim = self.claim_probes(cx.now, segment, &mut digest);
+        let bare = ack == una && segment.seq_len() == 0 && !window_changed;
+        let claim = self.claim_probes(cx.now, segment, bare, &mut digest);
         self.board.acknowledge(ack, cx.now, &mut self.rate, &mut digest);
         let segments = u32::try_from(digest.delivered / self.mss()).unwrap_or(u32::MAX).max(1);
         if let Some(probes) = &mut self.probes {
@@ -135,11 +136,13 @@ impl Connection {
     }
 
     /// Comes before all else that an acknowledgment means: a DSACK that our own probe caused says nothing to anybody else.
-    fn claim_probes(&mut self, now: Instant, segment: &Packet, digest: &mut Digest) -> Claim {
+    fn claim_probes(&mut self, now: Instant, segment: &Packet, bare: bool, digest: &mut Digest) -> Claim {
         let patience = self.rtt.rto() * 2;
+        let soonest = self.rtt.min().unwrap_or_default() / 2;
+        let bare = bare.then_some(Bare { now, soonest, latest: self.rtt.rto() });
         let Some(probes) = &mut self.probes else { return Claim::default() };
-        probes.tidy(now, self.board.una(), patience);
-        let claim = probes.claim(&segment.tcp, digest.dsack);
+        probes.tidy(now, &self.board, patience);
+        let claim = probes.claim(&segment.tcp, digest.dsack, bare);
         if claim.own_dsack {
             digest.dsack = None;
         }

@@ -303,7 +303,10 @@ impl Connection {
             delivered: self.rate.delivered(),
             lost: self.board.marked(),
             rest: self.closing.then(|| Size(self.written.saturating_sub(self.board.next()))),
-            probes: self.probes.as_ref().map_or(ProbeSignal::None, |p| p.signal()),
+            probes: self
+                .probes
+                .as_ref()
+                .map_or(ProbeSignal::None, |p| p.signal_during(self.recovery.episode())),
         }
     }
 

@@ -4,8 +4,9 @@ use crate::cc::{Path, Plan, SentSegment};
 use crate::connection::Connection;
 use crate::handshake::address;
 use crate::limits::Limit;
+use crate::probes::TICK;
 use crate::timers::Timer;
-use bentpipe_base::{Body, Cx, Dscp, Flags, Pkt, ProbeOption, Size, Timestamps};
+use bentpipe_base::{Body, Cx, Dscp, Flags, Instant, Pkt, ProbeOption, Size, Timestamps};
 
 impl Connection {
     /// A probe segment, if the scheme wants one now and nothing else may go.
@@ -16,12 +17,18 @@ impl Connection {
         path: &Path,
         plan: &Plan,
     ) -> Option<Pkt> {
+        let stamp = self.timestamp(cx.now);
         let probes = self.probes.as_mut()?;
         let Some(wish) = plan.probes.filter(|w| w.left > 0 && !self.board.is_empty()) else {
             probes.rest();
             self.timers.stop(Timer::Probe);
             return None;
         };
+        if probes.is_taken(stamp) {
+            let next = Instant((cx.now.0 / TICK.0 + 1) * TICK.0);
+            self.timers.set(Timer::Probe, next);
+            return None;
+        }
         if let Err(at) = probes.due(cx.now, wish.clock, limit == Limit::Pacing, self.last_sent) {
             match at {
                 Some(at) => self.timers.set(Timer::Probe, at),
@@ -29,8 +36,14 @@ impl Connection {
             }
             return None;
         }
-        let (start, end) = probes.choose(&self.board, wish.carry, self.written)?;
-        let option = probes.sent_copy(cx.now, start, end);
+        let Some((start, end)) = probes.choose(&self.board, wish.carry, self.written) else {
+            match probes.leave_out(cx.now, wish.clock) {
+                Some(at) => self.timers.set(Timer::Probe, at),
+                None => self.timers.stop(Timer::Probe),
+            }
+            return None;
+        };
+        let option = probes.sent_copy(cx.now, start, end, stamp);
         self.board.copy(start);
         let packet = self.build_copy(cx, (start, end), option, wish.mark);
         let bytes = Size(end - start);

@@ -102,8 +102,8 @@ impl Connection {
         self.cc = cc::build(&self.config, mss, self.agreed.headers(), granted);
         if self.config.scheme.copies() {
             let seed = u64::from(self.chance.isn.0) << 32 | u64::from(self.chance.timestamp);
-            let option = self.agreed.probe_option && self.config.scheme.probes();
-            self.probes = Some(Box::new(Probes::new(option, self.agreed.sack, seed)));
+            let signal = Probes::signal_of(&self.agreed, self.config.scheme.probes());
+            self.probes = Some(Box::new(Probes::new(signal, seed)));
         }
         if let Some(ts) = syn.timestamps
             && self.agreed.timestamps

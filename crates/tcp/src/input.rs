@@ -74,7 +74,8 @@ impl Connection {
         if self.agreed.timestamps && !h.flags.has(Flags::RST) {
             match h.timestamps {
                 Some(ts) if self.paws_rejects(cx, ts) => {
-                    self.take_probe(segment); // it waited behind everything else, and is only old
+                    self.take_old_text(cx, segment, position); // a copy that waited behind newer data is only old
+                    self.take_probe(segment);
                     self.answer_unacceptable(cx, segment);
                     return None;
                 }
@@ -101,13 +102,9 @@ impl Connection {
         if self.state == State::TimeWait && segment.tcp.flags.has(Flags::FIN) {
             self.timers.set(Timer::TimeWait, cx.now + self.config.time_wait);
         }
-        // its text is all old: report it (RFC 2883)
-        if let (Some(left), true) = (position, segment.body.len > 0)
-            && left + u64::from(segment.body.len) <= self.rcv.next()
-        {
-            let right = left + u64::from(segment.body.len);
-            self.rcv.text(cx.now, left, right, false);
+        if self.take_old_text(cx, segment, position) {
             self.take_probe(segment);
+            self.linux_takes_timestamp(cx, segment, position);
         }
         // a zero-window probe still carries a valid acknowledgment (RFC 9293, section 3.10.7.4)
         if segment.tcp.flags.has(Flags::ACK) && !segment.tcp.flags.has(Flags::SYN) && self.rcv.room() == 0 {
@@ -115,6 +112,17 @@ impl Connection {
             self.acknowledgment(cx, segment, Positions { left, right: left });
         }
         self.answer_unacceptable(cx, segment);
+    }
+
+    /// Text that has all arrived before is reported (RFC 2883), also where its timestamp is old (RFC 7323, section 5.3, asks for an ACK; Linux's `tcp_send_dupack`
+    /// sets the block). False if there is no such text.
+    fn take_old_text(&mut self, cx: &Cx<'_>, segment: &Packet, position: Option<u64>) -> bool {
+        let len = u64::from(segment.body.len);
+        let Some(left) = position.filter(|left| len > 0 && left + len <= self.rcv.next()) else {
+            return false;
+        };
+        self.rcv.text(cx.now, left, left + len, false);
+        true
     }
 
     /// A segment without text draws only a limited number of ACKs: two ends that disagree would answer each other for ever.
@@ -138,6 +146,17 @@ impl Connection {
         {
             self.clock.recent = ts.value;
             self.clock.recent_at = cx.now;
+        }
+    }
+
+    /// `tcp_sequence` lets pass what ends where Linux acknowledged last, or beyond, and `tcp_replace_ts_recent` takes the timestamp of what passes. By RFC 7323, section
+    /// 5.3, it lies outside the window, and its timestamp is not recorded.
+    fn linux_takes_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, position: Option<u64>) {
+        let reaches = |left: &u64| left + u64::from(segment.body.len) >= self.clock.last_ack_sent;
+        if let Some(left) = position.filter(reaches)
+            && self.linux()
+        {
+            self.take_timestamp(cx, segment, left);
         }
     }
 

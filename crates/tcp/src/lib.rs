@@ -17,6 +17,7 @@ mod linux;
 pub mod options;
 mod output;
 pub mod pacer;
+mod pick;
 mod pieces_linux;
 pub mod probes;
 mod quick_acks_linux;

@@ -332,6 +332,7 @@ impl Connection {
         let bytes = Size(u64::from(packet.body.len));
         if let Some(probes) = &mut self.probes {
             probes.acks = probes.acks.saturating_sub(1);
+            packet.tcp.timestamps.inspect(|ts| probes.stamped(ts.value));
         }
         if bytes.0 > 0 {
             self.stats.segments_sent += 1;

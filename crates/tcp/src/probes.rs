@@ -3,26 +3,34 @@
 //! Sources: TCP-Peach (dummy segments), TCP-Peach+ (NIL segments), TCP-Swift (outstanding segments); none of the papers says how an unmodified receiver
 //! tells of a probe. RFC 9293, section 3.10.7.4: a segment that has arrived before is acknowledged at once. So a probe is known to have arrived by, in this order,
 //!   1. the probe option (RFC 4727, RFC 6994), agreed on with the SYN: exact, also where the copy filled a hole;
-//!   2. DSACK (RFC 2883): a block that is a range of which a copy is out. A copy that fills a hole draws none and counts as data.
+//!   2. DSACK (RFC 2883): a block that is a range of which a copy is out. A copy that fills a hole draws none and counts as data;
+//!   3. timestamps (RFC 7323): a duplicate ACK whose TSecr only one copy carried as TSval.
 //!
-//! With neither the scheme is told before data flows, and does without probes.
-//! Timestamps tell less than they seem to: by RFC 7323, section 5.3 a segment that has arrived before lies outside the window and its timestamp is not
-//! recorded, so the echo never names a copy of what arrived; without SACK its acknowledgment is a duplicate ACK like any other. They are no signal of their own.
+//! With none of them the scheme is told before data flows, and does without probes.
+//! Timestamps are a signal of starts only, and not with every receiver. Linux records the timestamp of a segment that ends where it acknowledged last, so its echo names a copy of
+//! the newest segment that arrived in order: that is what is copied then, whatever the scheme asks for. Beyond a hole nothing is echoed, so while a loss is repaired
+//! there are no probes. A receiver that holds to RFC 7323, section 5.3, names none: to it what arrived before lies outside the window. Its duplicate ACKs are put down to copies
+//! that they may answer, one to each, and are no sign of loss; the start hears of no probe. The clock ticks once in a millisecond: a copy waits for a tick of its own, and data
+//! sent in the same makes it one that nothing names.
 //!
 //! A probe takes no sequence space, is in no estimate of what is in flight, arms no timer and gives no sample. This ledger knows what the scoreboard does not: the
 //! copies out. And it is the one place that decides whether a DSACK is our own doing: such a one says nothing about reordering, spurious
 //! retransmission or the tail probe.
 
 use crate::board::Scoreboard;
-use crate::cc::{ProbeCarry, ProbeClock, ProbeSignal};
-use crate::range_set::RangeSet;
+use crate::cc::{Episode, ProbeCarry, ProbeClock, ProbeSignal};
+use crate::options::Agreed;
+use crate::pick::Pick;
 use bentpipe_base::{Duration, Instant, ProbeOption, TcpHeader};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Most copies that are remembered; older ones count as lost.
 const MOST: usize = 1 << 14;
 /// Numbers of probes: 15 bits on the wire.
 const NUMBERS: u16 = 1 << 15;
+
+/// The timestamp clock's.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// A copy that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +39,21 @@ struct Copy {
     start: u64,
     end: u64,
     sent_at: Instant,
+    /// The timestamp that nothing else carried.
+    stamp: Option<u32>,
     answered: bool,
+    /// A duplicate ACK that names no copy was put down to it, or a later one was answered.
+    passed: bool,
+}
+
+/// A duplicate ACK: nothing new, no text, the same window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bare {
+    pub(crate) now: Instant,
+    /// How long ago what it answers was sent: at least this,
+    pub(crate) soonest: Duration,
+    /// and at most this.
+    pub(crate) latest: Duration,
 }
 
 /// What an acknowledgment said about probes.
@@ -50,15 +72,10 @@ pub(crate) struct Claim {
 pub struct Probes {
     signal: ProbeSignal,
     out: VecDeque<Copy>,
-    /// How often the segment that begins here was copied; forgotten when it is acknowledged.
-    copies: BTreeMap<u64, u32>,
-    /// Where the next copy in turn begins.
-    turn: u64,
-    /// What needs no copy any more: it was copied, or is SACKed.
-    done: RangeSet,
+    pick: Pick,
     number: u16,
-    /// State of the choice at random.
-    random: u64,
+    /// Timestamp of the newest data or copy.
+    stamp: Option<u32>,
     /// Segments acknowledged, or acknowledgments without any, that have not yet let anything go.
     pub(crate) acks: u32,
     /// Copies that the last of these still allows.
@@ -71,21 +88,27 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// For a connection whose copies carry the probe option, or whose peer sends SACK; `seed` is the connection's own.
-    pub(crate) const fn new(option: bool, sack: bool, seed: u64) -> Self {
-        let signal = match (option, sack) {
-            (true, _) => ProbeSignal::Option,
-            (false, true) => ProbeSignal::Dsack,
-            (false, false) => ProbeSignal::None,
-        };
+    /// What the two SYNs leave: an option if copies carry it, as probes do; timestamps too tell of probes only, not of copies that just repair.
+    pub(crate) const fn signal_of(agreed: &Agreed, probes: bool) -> ProbeSignal {
+        if agreed.probe_option && probes {
+            ProbeSignal::Option
+        } else if agreed.sack {
+            ProbeSignal::Dsack
+        } else if agreed.timestamps && probes {
+            ProbeSignal::Timestamps
+        } else {
+            ProbeSignal::None
+        }
+    }
+
+    /// For a connection with this signal; `seed` is the connection's own.
+    pub(crate) const fn new(signal: ProbeSignal, seed: u64) -> Self {
         Self {
             signal,
             out: VecDeque::new(),
-            copies: BTreeMap::new(),
-            turn: 0,
-            done: RangeSet::EMPTY,
+            pick: Pick::new(seed),
             number: 0,
-            random: seed,
+            stamp: None,
             acks: 0,
             allowed: 0,
             next_at: None,
@@ -98,6 +121,11 @@ impl Probes {
     /// How probes are known to have arrived.
     pub const fn signal(&self) -> ProbeSignal {
         self.signal
+    }
+    /// The same while recovery stands at `episode`.
+    pub(crate) fn signal_during(&self, episode: Episode) -> ProbeSignal {
+        let beyond_a_hole = self.signal == ProbeSignal::Timestamps && episode != Episode::Open;
+        if beyond_a_hole { ProbeSignal::None } else { self.signal }
     }
     /// Probes sent.
     pub const fn sent(&self) -> u64 {
@@ -128,82 +156,41 @@ impl Probes {
         carry: ProbeCarry,
         data_end: u64,
     ) -> Option<(u64, u64)> {
-        let i = match carry {
-            ProbeCarry::LastSent => board.len().checked_sub(1),
-            ProbeCarry::OldestInTurn => self.in_turn(board),
-            ProbeCarry::Random => self.at_random(board),
-            ProbeCarry::NewestOnce => self.newest(board, data_end),
-        }?;
-        let start = board.start_of(i).max(1);
-        let segment = board.get(i)?;
-        self.turn = segment.end;
-        let end = segment.end.min(data_end);
-        (start < end).then_some((start, end))
+        let by_stamp = self.signal == ProbeSignal::Timestamps;
+        self.pick.choose(board, if by_stamp { ProbeCarry::LastSent } else { carry }, data_end)
     }
 
-    /// The next un-SACKed segment after the one copied last, from the oldest again after the newest.
-    fn in_turn(&self, board: &Scoreboard) -> Option<usize> {
-        let first = board.index_above(self.turn);
-        let open = |i: &usize| board.get(*i).is_some_and(|s| !s.sacked);
-        (first..board.len()).find(open).or_else(|| (0..first.min(board.len())).find(open))
+    /// A copy with this timestamp could not be told by it.
+    pub(crate) fn is_taken(&self, stamp: u32) -> bool {
+        self.signal == ProbeSignal::Timestamps && self.stamp == Some(stamp)
     }
 
-    /// The newest segment with data that is neither SACKed nor was ever given out here.
-    fn newest(&mut self, board: &Scoreboard, data_end: u64) -> Option<usize> {
-        let mut end = board.next();
-        while end > board.una().max(1) {
-            if let Some((left, _)) = self.done.containing(end - 1) {
-                end = left;
-                continue;
-            }
-            let i = board.index_above(end - 1);
-            let start = board.start_of(i);
-            self.done.insert(start, end, |_, _| ());
-            if start.max(1) < data_end && board.get(i).is_some_and(|s| !s.sacked) {
-                return Some(i);
-            }
-            end = start;
+    /// Data carries this timestamp: it names no copy.
+    pub(crate) fn stamped(&mut self, stamp: u32) {
+        if let Some(copy) = self.out.back_mut().filter(|c| c.stamp == Some(stamp)) {
+            copy.stamp = None;
         }
-        None
+        self.stamp = Some(stamp);
     }
 
-    /// Each of the un-SACKed segments copied least with equal probability.
-    fn at_random(&mut self, board: &Scoreboard) -> Option<usize> {
-        let (mut chosen, mut least, mut among) = (None, u32::MAX, 0);
-        for i in 0..board.len() {
-            if board.get(i).is_some_and(|s| s.sacked) {
-                continue;
-            }
-            let copies = self.copies.get(&board.start_of(i)).copied().unwrap_or(0);
-            if copies < least {
-                (least, among) = (copies, 0);
-            }
-            if copies == least {
-                among += 1;
-                if self.draw().is_multiple_of(among) {
-                    chosen = Some(i);
-                }
-            }
-        }
-        chosen
-    }
-
-    /// `SplitMix64` (Steele, Lea, Flood, 2014).
-    const fn draw(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        crate::cc::standard::mix(self.random)
-    }
-
-    /// Takes note of a copy of `[start, end)`; returns what its header carries.
-    pub(crate) fn sent_copy(&mut self, now: Instant, start: u64, end: u64) -> ProbeOption {
+    /// Takes note of a copy of `[start, end)` with timestamp `stamp`; returns what its header carries.
+    pub(crate) fn sent_copy(&mut self, now: Instant, start: u64, end: u64, stamp: u32) -> ProbeOption {
         let number = self.number;
         self.number = (number + 1) % NUMBERS;
         self.sent += 1;
-        *self.copies.entry(start).or_insert(0) += 1;
         if self.out.len() == MOST {
             self.forget();
         }
-        self.out.push_back(Copy { number, start, end, sent_at: now, answered: false });
+        self.out.push_back(Copy {
+            number,
+            start,
+            end,
+            sent_at: now,
+            stamp: Some(stamp),
+            answered: false,
+            passed: false,
+        });
+        self.stamp = Some(stamp);
         if self.signal == ProbeSignal::Option { ProbeOption::Probe(number) } else { ProbeOption::None }
     }
 
@@ -213,15 +200,12 @@ impl Probes {
         }
     }
 
-    /// Copies that were sent more than `patience` ago are lost, and data below `una` is not copied any more.
-    pub(crate) fn tidy(&mut self, now: Instant, una: u64, patience: Duration) {
+    /// Copies that were sent more than `patience` ago are lost, and what is acknowledged is not copied any more.
+    pub(crate) fn tidy(&mut self, now: Instant, board: &Scoreboard, patience: Duration) {
         while self.out.front().is_some_and(|c| now.since(c.sent_at) > patience) {
             self.forget();
         }
-        while let Some(entry) = self.copies.first_entry().filter(|e| *e.key() < una) {
-            entry.remove();
-        }
-        self.done.remove_below(una);
+        self.pick.tidy(board);
     }
 
     /// Nothing is wished for at present.
@@ -263,9 +247,24 @@ impl Probes {
         }
     }
 
+    /// There was nothing to copy: what is due meanwhile is left out, and not caught up with. When to ask again, unless new data or the next acknowledgment tells.
+    pub(crate) fn leave_out(&mut self, now: Instant, clock: ProbeClock) -> Option<Instant> {
+        let ProbeClock::Every(_) = clock else { return None };
+        self.next_at = self.next_at.map(|at| at.max(now + TICK));
+        self.next_at
+    }
+
     /// Asked before anything else is made of an acknowledgment.
-    pub(crate) fn claim(&mut self, header: &TcpHeader, dsack: Option<(u64, u64)>) -> Claim {
+    pub(crate) fn claim(
+        &mut self,
+        header: &TcpHeader,
+        dsack: Option<(u64, u64)>,
+        bare: Option<Bare>,
+    ) -> Claim {
         let mut claim = Claim::default();
+        if let (ProbeSignal::Timestamps, Some(bare)) = (self.signal, bare) {
+            claim = self.claim_echo(header.timestamps.map(|t| t.echo), bare);
+        }
         if let (ProbeOption::Echo(number), ProbeSignal::Option) = (header.probe, self.signal) {
             let known = self.out.iter_mut().rev().find(|c| c.number == number);
             claim.own = known.is_some();
@@ -287,6 +286,23 @@ impl Probes {
         }
         self.acknowledged += u64::from(claim.probes);
         claim
+    }
+
+    /// A duplicate ACK answers the copy whose timestamp it echoes; if none, the oldest that it may answer. What is left is a sign of loss: after the last copy a receiver
+    /// echoes its timestamp with all that arrives beyond a hole.
+    fn claim_echo(&mut self, echo: Option<u32>, bare: Bare) -> Claim {
+        let named = |c: &Copy| !c.answered && c.stamp.is_some() && c.stamp == echo;
+        if let Some(i) = self.out.iter().position(named) {
+            self.out[i].answered = true;
+            self.out.range_mut(..i).for_each(|c| c.passed = true); // copies arrive in order
+            return Claim { probes: 1, own: true, own_dsack: false };
+        }
+        let may = |c: &&mut Copy| {
+            let age = bare.now.since(c.sent_at);
+            !c.answered && !c.passed && bare.soonest <= age && age <= bare.latest
+        };
+        let copy = self.out.iter_mut().find(may);
+        Claim { probes: 0, own: copy.map(|c| c.passed = true).is_some(), own_dsack: false }
     }
 }
 

@@ -1,74 +1,10 @@
 use super::*;
-use crate::delivery::Snapshot;
 use bentpipe_base::Seq;
-
-/// Ten segments of 100 B, of which the third to fifth are SACKed.
-fn board() -> Scoreboard {
-    let mut board = Scoreboard::default();
-    let mut rate = crate::delivery::DeliveryRate::default();
-    let mut digest = crate::board::Digest::default();
-    board.push(1, Instant::ZERO, Snapshot::default(), 0);
-    for k in 0..10 {
-        board.push(101 + 100 * k, Instant::ZERO, Snapshot::default(), 0);
-    }
-    board.acknowledge(1, Instant::ZERO, &mut rate, &mut digest);
-    board.sack(201, 501, Instant::ZERO, &mut rate, &mut digest);
-    board
-}
-
-fn choose(probes: &mut Probes, carry: ProbeCarry, count: usize) -> Vec<u64> {
-    let board = board();
-    let pick = |_| {
-        let (start, end) = probes.choose(&board, carry, 1000).expect("there is data");
-        probes.sent_copy(Instant::ZERO, start, end);
-        assert!(end - start == 100 || (start, end) == (901, 1000), "the end of the data is not copied");
-        start / 100
-    };
-    (0..count).map(pick).collect()
-}
-
-#[test]
-fn what_a_probe_copies() {
-    let new = || Probes::new(true, true, 1);
-    assert_eq!(choose(&mut new(), ProbeCarry::LastSent, 3), [9, 9, 9]);
-    assert_eq!(choose(&mut new(), ProbeCarry::OldestInTurn, 9), [0, 1, 5, 6, 7, 8, 9, 0, 1]);
-    let picked = choose(&mut new(), ProbeCarry::Random, 14);
-    let open = [0, 1, 5, 6, 7, 8, 9];
-    for half in [&picked[..7], &picked[7..]] {
-        let mut sorted = half.to_vec();
-        sorted.sort_unstable();
-        assert_eq!(sorted, open, "each once before any twice");
-    }
-    assert_ne!(picked[..7], open, "not in order");
-    assert_ne!(picked[..7], picked[7..], "nor the same twice");
-    // uniform: each of the seven is the first about one time in seven
-    let mut first = [0; 10];
-    for seed in 0..7000 {
-        first[choose(&mut Probes::new(true, true, seed), ProbeCarry::Random, 1)[0] as usize] += 1;
-    }
-    assert!(open.iter().all(|k| (860..1140).contains(&first[*k as usize])), "{first:?}");
-}
-
-/// Newest first, each once; what is sent later comes before what is left, and what is acknowledged is forgotten.
-#[test]
-fn each_once_the_newest_first() {
-    let mut probes = Probes::new(false, true, 1);
-    assert_eq!(choose(&mut probes, ProbeCarry::NewestOnce, 3), [9, 8, 7]);
-    let mut later = board();
-    later.push(1101, Instant::ZERO, Snapshot::default(), 0);
-    later.push(1102, Instant::ZERO, Snapshot::default(), 0); // a FIN: no data
-    let mut next = || probes.choose(&later, ProbeCarry::NewestOnce, 1101);
-    let picked: Vec<_> = core::iter::from_fn(&mut next).map(|(start, _)| start / 100).collect();
-    assert_eq!(picked, [10, 6, 5, 1, 0]);
-    assert_eq!(next(), None);
-    probes.tidy(Instant::ZERO, 1102, Duration(100));
-    assert!(probes.done.is_empty());
-}
 
 /// At equal intervals while nothing waits for its pace; afterwards nothing is caught up.
 #[test]
 fn spare_copies_leave_at_the_rate() {
-    let mut probes = Probes::new(false, true, 1);
+    let mut probes = Probes::new(ProbeSignal::Dsack, 1);
     let clock = ProbeClock::Spare(Duration(100));
     let mut due = |now, waits, last| probes.due(Instant(now), clock, waits, Instant(last));
     assert_eq!(due(1000, false, 1000), Err(Some(Instant(1100))));
@@ -87,34 +23,106 @@ fn header(probe: ProbeOption) -> TcpHeader {
 
 #[test]
 fn each_answer_counts_once() {
-    let mut probes = Probes::new(true, true, 1);
-    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101), ProbeOption::Probe(0));
+    let mut probes = Probes::new(ProbeSignal::Option, 1);
+    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101, 0), ProbeOption::Probe(0));
     let echo = header(ProbeOption::Echo(0));
     let own = Claim { probes: 1, own: true, own_dsack: true };
-    assert_eq!(probes.claim(&echo, Some((1, 101))), own);
-    assert_eq!(probes.claim(&echo, None), Claim { probes: 0, own_dsack: false, ..own });
+    assert_eq!(probes.claim(&echo, Some((1, 101)), None), own);
+    assert_eq!(probes.claim(&echo, None, None), Claim { probes: 0, own_dsack: false, ..own });
     // the retransmission arrives after the copy did: our doing, and no probe
-    assert_eq!(probes.claim(&header(ProbeOption::None), Some((1, 101))), Claim { probes: 0, ..own });
+    assert_eq!(probes.claim(&header(ProbeOption::None), Some((1, 101)), None), Claim { probes: 0, ..own });
     // forged, or of something else
-    assert_eq!(probes.claim(&header(ProbeOption::Echo(7)), Some((101, 201))), Claim::default());
+    assert_eq!(probes.claim(&header(ProbeOption::Echo(7)), Some((101, 201)), None), Claim::default());
 
-    let mut probes = Probes::new(false, true, 1);
-    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101), ProbeOption::None);
-    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101), ProbeOption::None);
-    let dsack = |p: &mut Probes| p.claim(&header(ProbeOption::None), Some((1, 101))).probes;
+    let mut probes = Probes::new(ProbeSignal::Dsack, 1);
+    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101, 0), ProbeOption::None);
+    assert_eq!(probes.sent_copy(Instant::ZERO, 1, 101, 0), ProbeOption::None);
+    let dsack = |p: &mut Probes| p.claim(&header(ProbeOption::None), Some((1, 101)), None).probes;
     assert_eq!([dsack(&mut probes), dsack(&mut probes), dsack(&mut probes)], [1, 1, 0]);
     assert_eq!((probes.sent(), probes.acknowledged(), probes.lost()), (2, 2, 0));
 }
 
 #[test]
 fn what_is_not_heard_of_in_time_is_lost() {
-    let mut probes = Probes::new(false, true, 1);
-    probes.sent_copy(Instant::ZERO, 1, 101);
-    probes.sent_copy(Instant(500), 101, 201);
-    probes.claim(&header(ProbeOption::None), Some((101, 201)));
-    probes.tidy(Instant(600), 101, Duration(100));
+    let board = Scoreboard::default();
+    let mut probes = Probes::new(ProbeSignal::Dsack, 1);
+    probes.sent_copy(Instant::ZERO, 1, 101, 0);
+    probes.sent_copy(Instant(500), 101, 201, 0);
+    probes.claim(&header(ProbeOption::None), Some((101, 201)), None);
+    probes.tidy(Instant(600), &board, Duration(100));
     assert_eq!((probes.lost(), probes.waits()), (1, true));
-    probes.tidy(Instant(700), 201, Duration(100));
+    probes.tidy(Instant(700), &board, Duration(100));
     assert_eq!((probes.lost(), probes.waits()), (1, false));
-    assert_eq!(Probes::new(false, false, 1).signal(), ProbeSignal::None);
+}
+
+/// A duplicate ACK that echoes `echo`, at `now` ms over 100 ms.
+fn duplicate(probes: &mut Probes, now: u64, echo: u32) -> (u32, bool) {
+    let ms = Duration::from_millis;
+    let mut header = header(ProbeOption::None);
+    header.timestamps = Some(bentpipe_base::Timestamps { value: 0, echo });
+    let bare = Bare { now: Instant::ZERO + ms(now), soonest: ms(100), latest: ms(300) };
+    let claim = probes.claim(&header, None, Some(bare));
+    (claim.probes, claim.own)
+}
+
+/// Copies at 2, 3 and 4 ms, data at 1 and 3 ms.
+fn stamped() -> Probes {
+    let mut probes = Probes::new(ProbeSignal::Timestamps, 1);
+    probes.stamped(1);
+    assert!(probes.is_taken(1) && !probes.is_taken(2));
+    for ms in 2..5 {
+        probes.sent_copy(Instant::ZERO + Duration::from_millis(ms), 1, 101, ms as u32);
+        assert!(probes.is_taken(ms as u32));
+        if ms == 3 {
+            probes.stamped(3);
+        }
+    }
+    probes
+}
+
+/// Each copy is named once, by a timestamp that nothing else carried; what is echoed again is a sign of loss.
+#[test]
+fn an_echo_names_a_copy() {
+    let mut probes = stamped();
+    assert_eq!(duplicate(&mut probes, 102, 2), (1, true));
+    assert_eq!(duplicate(&mut probes, 103, 3), (0, true), "of the copy or of the data");
+    assert_eq!(duplicate(&mut probes, 104, 4), (1, true));
+    assert_eq!(duplicate(&mut probes, 105, 4), (0, false), "what arrives beyond a hole echoes the last");
+    let new_data = probes.claim(&header(ProbeOption::None), None, None);
+    assert_eq!((new_data, probes.acknowledged()), (Claim::default(), 2));
+}
+
+/// A receiver that holds to RFC 7323, section 5.3, echoes the data's: one duplicate ACK for each copy is no sign of loss, neither too soon nor too late, nor once a
+/// later copy was answered.
+#[test]
+fn an_echo_that_names_none_is_put_down_to_a_copy() {
+    let mut probes = stamped();
+    let strict = [102, 103, 104, 105].map(|now| duplicate(&mut probes, now, 1));
+    assert_eq!((strict, probes.acknowledged()), ([(0, true), (0, true), (0, true), (0, false)], 0));
+    assert_eq!(duplicate(&mut stamped(), 101, 1), (0, false));
+    assert_eq!(duplicate(&mut stamped(), 305, 1), (0, false));
+    let mut probes = stamped();
+    assert_eq!([duplicate(&mut probes, 104, 4), duplicate(&mut probes, 105, 4)], [(1, true), (0, false)]);
+}
+
+/// What the SYNs leave: the option before DSACK before timestamps, and timestamps only where copies are probes and no loss is repaired.
+#[test]
+fn signals_in_their_order() {
+    let config = crate::Config::default();
+    let all = Agreed { probe_option: true, sack: true, timestamps: true, ..Agreed::none(&config) };
+    let [dsack, stamps] =
+        [Agreed { probe_option: false, ..all }, Agreed { probe_option: false, sack: false, ..all }];
+    let none = Agreed { timestamps: false, ..stamps };
+    assert_eq!(
+        [all, dsack, stamps, none].map(|a| Probes::signal_of(&a, true)),
+        [ProbeSignal::Option, ProbeSignal::Dsack, ProbeSignal::Timestamps, ProbeSignal::None]
+    );
+    assert_eq!(
+        [all, dsack, stamps, none].map(|a| Probes::signal_of(&a, false)),
+        [ProbeSignal::Dsack, ProbeSignal::Dsack, ProbeSignal::None, ProbeSignal::None]
+    );
+    let of = |signal, episode| Probes::new(signal, 1).signal_during(episode);
+    assert_eq!(of(ProbeSignal::Timestamps, Episode::Open), ProbeSignal::Timestamps);
+    assert_eq!(of(ProbeSignal::Timestamps, Episode::Fast), ProbeSignal::None);
+    assert_eq!(of(ProbeSignal::Dsack, Episode::Fast), ProbeSignal::Dsack);
 }

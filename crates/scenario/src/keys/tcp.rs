@@ -51,7 +51,7 @@ table! {
             pacing: bool = "`false`",
             /// Negotiate ECN (RFC 3168).
             ecn: bool = "`false`",
-            /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows of them by DSACKs, as with hosts that are not ours.
+            /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows of them by DSACKs, or without SACK by timestamps, as with hosts that are not ours.
             probe_option: bool = "`true`",
             /// A rate that the network grants the sender, of whole packets: for schemes that ask for one, as `explicit-rate`.
             grant: GrantForm = "`\"none\"`",

@@ -105,6 +105,8 @@ pub enum ProbeSignal {
     Option,
     /// By the peer's DSACKs.
     Dsack,
+    /// By the peer's echoes of their timestamps, while no loss is being repaired.
+    Timestamps,
     /// Not at all: probes are of no use.
     #[default]
     None,

@@ -22,6 +22,7 @@ mod newreno;
 mod open;
 mod options;
 mod pacing;
+mod probes;
 mod prr;
 mod rack;
 mod receiving;

@@ -2,7 +2,7 @@
 
 use crate::script::{ACK, Dialogue, RST, SYN, SYN_ACK, Seg, Want, ack, data, fin, plain, syn, syn_ack};
 use bentpipe_base::{Size, Timestamps};
-use bentpipe_tcp::{Config, DelayedAck, Event, Options, ReceiveBuffer, State};
+use bentpipe_tcp::{Config, DelayedAck, Event, Options, ReceiveBuffer, Stack, State};
 
 /// Every option; a buffer that needs a shift of 3.
 fn modern() -> Config {
@@ -209,6 +209,42 @@ fn an_old_timestamp_is_dropped() {
     d.gets(Seg { seq: 201, len: 100, ts: Some((1 << 31, 0)), ..ACK }).sends(ack(301));
     d.gets(Seg { seq: 301, len: 100, ts: Some((3 << 30, 0)), ..ACK }).sends(ack(401));
     d.gets(Seg { seq: 401, len: 100, ts: Some((5, 0)), ..ACK }).sends(ack(501));
+}
+
+/// RFC 2883: what is dropped for its old timestamp and arrived before is reported all the same, as Linux's `tcp_send_dupack` does: a probe segment waits behind newer
+/// data, and has no other way to be known. Text that never arrived is reported by nothing.
+#[test]
+fn old_text_with_an_old_timestamp_draws_a_dsack() {
+    let mut config = stamped();
+    config.options.sack = true;
+    let mut d = Dialogue::established(config);
+    d.gets(Seg { len: 100, ts: Some((10, 0)), ..ACK }).sends(ack(101));
+    d.gets(Seg { seq: 101, len: 100, ts: Some((20, 0)), ..ACK }).sends(ack(201));
+    d.gets(Seg { seq: 1, len: 100, ts: Some((15, 0)), ..ACK }).sends(Want {
+        sack: Some(&[(1, 101)]),
+        ts: Some(Some((100, 20))),
+        ..ack(201)
+    });
+    for seq in [151, 201] {
+        d.gets(Seg { seq, len: 100, ts: Some((15, 0)), ..ACK }).sends(Want { sack: Some(&[]), ..ack(201) });
+    }
+    d.silent();
+    assert_eq!(d.conn.readable(), 200);
+}
+
+/// Linux's `tcp_sequence` and `tcp_replace_ts_recent`: what repeats the newest segment acknowledged gives its timestamp, an older one does not. By RFC 7323, section 5.3,
+/// neither does.
+#[test]
+fn linux_echoes_what_repeats_the_newest_segment() {
+    for (stack, echo) in [(Stack::Linux, 30), (Stack::Rfc, 20)] {
+        let mut d = Dialogue::established(Config { stack, ..stamped() });
+        d.gets(Seg { len: 100, ts: Some((10, 0)), ..ACK }).sends(ack(101));
+        d.gets(Seg { seq: 101, len: 100, ts: Some((20, 0)), ..ACK }).sends(ack(201));
+        d.gets(Seg { len: 100, ts: Some((25, 0)), ..ACK })
+            .sends(Want { ts: Some(Some((100, 20))), ..ack(201) });
+        let newest = Seg { seq: 101, len: 100, ts: Some((30, 0)), ..ACK };
+        d.gets(newest).sends(Want { ts: Some(Some((100, echo))), ..ack(201) }).silent();
+    }
 }
 
 /// RFC 7323, section 3.2: once timestamps are agreed, a segment without them is dropped in silence, a RST excepted; and a SYN, which
