@@ -75,7 +75,7 @@ const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
             "slow start and recovery without probes: the ends agreed on neither the probe option nor SACK, and nothing else tells of a probe that arrived",
         ),
         _ if !trusted => Some(
-            "slow start, and a quarter of the probes, for repairs alone: `assume_priority` is off, as no queue is known to serve them last",
+            "slow start, and a quarter of the probes, for repairs alone: `assume_priority` is off, as it is where no queue is known to serve them last",
         ),
         _ => None,
     }
