@@ -75,7 +75,7 @@ const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
             "slow start and recovery without probes: the ends agreed on neither the probe option nor SACK nor timestamps, and nothing else tells of a probe that arrived",
         ),
         _ if !trusted => Some(
-            "slow start, and a quarter of the probes, for repairs alone: `assume_priority` is off, as no queue is known to serve them last",
+            "slow start, and a quarter of the probes, for repairs alone: `assume_priority` is off, as it is where no queue is known to serve them last",
         ),
         ProbeSignal::Timestamps => Some(
             "recovery without probes, and slow start if none is heard of: timestamps tell of copies of the newest segment only, and only with receivers that echo these (Linux)",
