@@ -117,7 +117,7 @@ fn swift_is_accepted_with_a_note() {
 }
 
 /// Five gated connections beside five of `NewReno`, equal round trips, no errors, windows that together are more than path and queue hold: the five get a fair share,
-/// within 15 %. The paper's Swift takes half as much again.
+/// within 15 %; one seed differs from the next by 4 %, so the mean of twelve. The paper's Swift takes half as much again.
 #[test]
 fn gated_swift_takes_a_fair_share_of_a_congested_link() {
     let sets = [("loss", "0"), ("ground", "273 ms"), ("window", "128 segments")];
@@ -135,7 +135,7 @@ fn gated_swift_takes_a_fair_share_of_a_congested_link() {
         };
         2.0 * sum("x") / (sum("x") + sum("y"))
     };
-    let shares = [share("swift-sat", 1), share("swift-sat", 2), share("swift-sat", 3)];
-    assert!((shares.iter().sum::<f64>() / 3.0 - 1.0).abs() < 0.15, "{shares:?}");
+    let shares: Vec<_> = (1..=12).map(|seed| share("swift-sat", seed)).collect();
+    assert!((shares.iter().sum::<f64>() / 12.0 - 1.0).abs() < 0.15, "{shares:?}");
     assert!(share("swift-faithful", 1) > 1.3);
 }
