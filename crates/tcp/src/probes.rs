@@ -22,7 +22,7 @@ use crate::cc::{Episode, ProbeCarry, ProbeClock, ProbeSignal};
 use crate::options::Agreed;
 use crate::pick::Pick;
 use bentpipe_base::{Duration, Instant, ProbeOption, TcpHeader};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Most copies that are remembered; older ones count as lost.
 const MOST: usize = 1 << 14;
@@ -270,22 +270,37 @@ impl Probes {
             claim.own = known.is_some();
             claim.probes = known.map_or(0, |c| u32::from(!core::mem::replace(&mut c.answered, true)));
         }
-        if let Some((left, right)) = dsack {
-            let same = |c: &&mut Copy| c.start <= left && right <= c.end;
-            if let Some(copy) = self.out.iter_mut().filter(|c| !c.answered).find(same) {
-                claim.own_dsack = true;
-                if self.signal == ProbeSignal::Dsack {
-                    copy.answered = true;
-                    claim.probes = 1;
-                }
-            } else {
-                // the copy came first, and now what it copied
-                claim.own_dsack = self.out.iter_mut().any(|c| same(&c));
+        if let Some(block) = dsack {
+            let (probes, own) = self.claim_dsack(block);
+            claim.own_dsack = own;
+            if self.signal == ProbeSignal::Dsack {
+                claim.probes = probes;
             }
             claim.own |= claim.own_dsack;
         }
         self.acknowledged += u64::from(claim.probes);
         claim
+    }
+
+    /// Copies that a DSACK tells of, one of each segment: a receiver that merges neighbours tells of several at once. And whether we sent any of what it names.
+    fn claim_dsack(&mut self, (left, right): (u64, u64)) -> (u32, bool) {
+        let (mut own, mut probes) = (false, 0);
+        let mut answered = BTreeSet::new();
+        let counts = self.signal == ProbeSignal::Dsack;
+        for copy in &mut self.out {
+            let inside = copy.start <= left && right <= copy.end;
+            let around = left <= copy.start && copy.end <= right;
+            if !inside && !around {
+                continue;
+            }
+            // also when the copy came first, and now what it copied
+            own = true;
+            if counts && !copy.answered && answered.insert(copy.start) {
+                copy.answered = true;
+                probes += 1;
+            }
+        }
+        (probes, own)
     }
 
     /// A duplicate ACK answers the copy whose timestamp it echoes; if none, the oldest that it may answer. What is left is a sign of loss: after the last copy a receiver

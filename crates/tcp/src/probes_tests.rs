@@ -42,6 +42,22 @@ fn each_answer_counts_once() {
     assert_eq!((probes.sent(), probes.acknowledged(), probes.lost()), (2, 2, 0));
 }
 
+/// Copies of neighbours arrive as one piece where a receiver merges segments, and one DSACK names all of it.
+#[test]
+fn one_dsack_may_tell_of_several() {
+    let mut probes = Probes::new(false, true, 1);
+    for (start, end) in [(1, 101), (101, 201), (101, 201), (301, 401)] {
+        probes.sent_copy(Instant::ZERO, start, end, 0);
+    }
+    let mut claim = |left, right| probes.claim(&header(ProbeOption::None), Some((left, right)), None);
+    let own = |probes| Claim { probes, own: true, own_dsack: true };
+    assert_eq!(claim(1, 201), own(2));
+    assert_eq!(claim(101, 201), own(1), "its second copy");
+    assert_eq!(claim(1, 201), own(0));
+    assert_eq!(claim(201, 301), Claim::default());
+    assert_eq!((probes.acknowledged(), probes.sent()), (3, 4));
+}
+
 #[test]
 fn what_is_not_heard_of_in_time_is_lost() {
     let board = Scoreboard::default();
