@@ -126,6 +126,65 @@ fn the_kernels_own_connections_go_on_beside_ours() {
     assert!(done.code == Some(0) && done.out.contains("answered"), "{}", done.story());
 }
 
+/// Calls with forged addresses, each from a hardware address of its own, then one that means it.
+const FORGER: &str = "
+import socket, struct, sys
+def sum16(b):
+    n = sum(struct.unpack('!%dH' % (len(b) // 2), b))
+    while n >> 16:
+        n = (n & 0xffff) + (n >> 16)
+    return ~n & 0xffff
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+wire.bind(('v1', 0x0800))
+there = socket.inet_aton('10.55.0.1')
+for i in range(2000):
+    # the first are on the receiver's own network, where it would ask for neighbours
+    here = bytes([10, 55, i >> 8, 3 + i % 250])
+    tcp = struct.pack('!HHIIBBHHH', 1024 + i, 5000, i, 0, 0x50, 2, 65535, 0, 0)
+    check = sum16(here + there + struct.pack('!HH', 6, len(tcp)) + tcp)
+    tcp = tcp[:16] + struct.pack('!H', check) + tcp[18:]
+    ip = struct.pack('!BBHHHBBH', 0x45, 0, 40, i, 0, 64, 6, 0) + here + there
+    ip = ip[:10] + struct.pack('!H', sum16(ip)) + ip[12:]
+    mac = bytes.fromhex('026265') + struct.pack('!BH', 9, i)
+    wire.send(bytes.fromhex('026265000001') + mac + b'\\x08\\x00' + ip + tcp)
+    if i == 1000:
+        call = socket.create_connection(('10.55.0.1', 5000), 5)
+for part in range(100):
+    call.sendall(b'x' * 5000)
+call.shutdown(socket.SHUT_WR)
+assert call.recv(1) == b''
+";
+
+/// Two hosts on an Ethernet where each must find the other's hardware address.
+const ETHERNET: &str = r#"exec unshare --user --map-root-user --net sh -c '
+unshare --net -- sleep 100 & f=$!
+trap "kill $f" EXIT
+sleep 0.3
+far() { nsenter --target $f --net -- "$@"; }
+ip link add name v0 address 02:62:65:00:00:01 type veth peer name v1 address 02:62:65:00:00:02 netns $f || exit 77
+ip addr add 10.55.0.1/24 dev v0; ip link set v0 up; ip route add default dev v0
+far ip addr add 10.55.0.2/24 dev v1; far ip link set v1 up
+"$BENTPIPE" receive 10.55.0.1:5000 "$COPY" & r=$!
+sleep 0.5
+far timeout 30 python3 "$FORGER" || { kill $r; exit 1; }
+wait $r'"#;
+
+/// The receiver answers who means it, whatever others forge, and the answers find their way on a network with hardware addresses.
+#[test]
+fn forged_calls_make_no_receiver_deaf() {
+    let name = "forged_calls_make_no_receiver_deaf";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let (forger, copy) = (rig.file("forger.py", FORGER).unwrap(), rig.path("copy"));
+    let script = format!("FORGER='{forger}' COPY='{}'; export FORGER COPY\n{ETHERNET}", copy.display());
+    let done = rig.run_shell(&script, Duration::from_secs(60)).unwrap();
+    if done.code == Some(77) {
+        println!("SKIPPED {name}: {}", done.story());
+        return;
+    }
+    assert_eq!(done.code, Some(0), "{}", done.story());
+    assert_eq!(std::fs::read(copy).unwrap(), vec![b'x'; 500_000]);
+}
+
 #[test]
 fn a_wrong_command_line_is_refused_before_anything_is_sent() {
     for (words, says) in [

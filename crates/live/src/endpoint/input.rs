@@ -112,23 +112,50 @@ impl Endpoint {
             && receiver.position(segment.tcp.seq).is_some_and(|p| p > receiver.next())
     }
 
+    /// True when one more caller may wait at `port`. When too many do, the half-open one that has waited longest is forgotten without a word: its address may be forged.
+    fn makes_room(&mut self, port: u16) -> bool {
+        let is_full = |e: &Self| {
+            let crowded = e.listeners.get(&port).is_none_or(|l| l.waiting >= l.backlog);
+            crowded || e.table.len() >= e.settings.max_connections
+        };
+        if !is_full(self) {
+            return true;
+        }
+        self.counters.overflowed += 1;
+        while let Some(id) = self.listeners.get_mut(&port).and_then(|l| l.called.pop_front()) {
+            if self.table.get(id).is_some_and(is_half_open) {
+                self.forget(id);
+                break;
+            }
+        }
+        !is_full(self)
+    }
+
+    /// A caller waits at `port`.
+    fn admit(&mut self, port: u16, id: ConnId) {
+        let Some(listener) = self.listeners.get_mut(&port) else { return };
+        listener.waiting += 1;
+        // those that opened or went stay in the list until it has grown
+        if listener.called.len() >= 2 * listener.backlog {
+            listener.called.retain(|id| self.table.get(*id).is_some_and(is_half_open));
+        }
+        listener.called.push_back(id);
+    }
+
     /// A packet to no connection: a call, or an answer with RST.
     fn stranger(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
         let packet = pair.packet(cx, segment);
-        let full = self.table.len() >= self.settings.max_connections;
-        let listener = self.listeners.get_mut(&segment.dport);
-        let offer = listener.and_then(|l| {
+        let offer = self.listeners.get(&segment.dport).and_then(|l| {
             let config = if pair.local().is_ipv4() { &l.v4 } else { &l.v6 };
-            Some((Offer::new(&packet, Arc::clone(config))?, l))
+            Offer::new(&packet, Arc::clone(config))
         });
-        if let Some((offer, listener)) = offer {
-            if full || listener.waiting >= listener.backlog {
-                self.counters.overflowed += 1; // it will ask again
-            } else {
-                listener.waiting += 1;
+        if let Some(offer) = offer {
+            // where there is no room it will ask again
+            if self.makes_room(segment.dport) {
                 let chance = self.chance(cx);
                 let conn = offer.complete(cx, chance);
                 let id = self.table.add(pair, Socket::new(cx.now, conn, pair, Owner::Listener));
+                self.admit(segment.dport, id);
                 self.mark(id);
             }
         } else if let Some(rst) = reset_for(cx, &packet) {
@@ -143,6 +170,11 @@ impl Endpoint {
         }
         cx.recycle(packet);
     }
+}
+
+/// It called, and has not answered our answer yet.
+fn is_half_open(socket: &Socket) -> bool {
+    socket.owner == Owner::Listener && !socket.opened
 }
 
 /// That of TCP, and that of an IPv4 header.

@@ -26,11 +26,13 @@ mod ring;
 mod socket;
 mod station;
 mod table;
+mod ways;
 
 pub use guest::{Guest, GuestError};
 pub use news::News;
 pub use station::Station;
 pub use table::ConnId;
+pub use ways::LedPort;
 
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Seq, Size, World};
 use bentpipe_tcp::{Chance, Config, Connection};
@@ -149,7 +151,7 @@ pub struct Counters {
     pub not_ours: u64,
     /// To no connection and no listener: answered with a RST, as far as there was room for answers.
     pub refused: u64,
-    /// Callers who were not answered: the backlog or the endpoint was full.
+    /// Callers who were not answered, or forgotten before they had opened: the backlog or the endpoint was full.
     pub overflowed: u64,
 }
 
@@ -163,6 +165,8 @@ struct Listener {
     waiting: usize,
     /// Those that are open, in the order they were.
     open: VecDeque<ConnId>,
+    /// Those that were half-open when they called, in that order; some are not any more.
+    called: VecDeque<ConnId>,
 }
 
 /// A host's TCP.
@@ -226,13 +230,6 @@ impl Endpoint {
     /// Our address and the peer's.
     pub fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {
         self.table.get(id).map(|s| (s.pair.local(), s.pair.remote()))
-    }
-
-    /// Who calls and was not accepted yet.
-    pub fn callers(&self) -> impl Iterator<Item = SocketAddr> {
-        let ids = self.table.ids().into_iter();
-        let waits = |s: &&socket::Socket| s.owner == socket::Owner::Listener;
-        ids.filter_map(move |id| self.table.get(id).filter(waits).map(|s| s.pair.remote()))
     }
 
     /// How it ended; `None` while it lives.

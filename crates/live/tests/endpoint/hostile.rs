@@ -228,6 +228,43 @@ fn a_flood_of_calls_and_strangers_is_bounded() {
     assert_eq!(end.endpoint.connections(), 0);
 }
 
+/// Calls that nobody goes on with, forged or abandoned: one who means it gets in all the same, even over a long path, and the flood is forgotten silently.
+#[test]
+fn half_open_callers_keep_nobody_out() {
+    let mut end = victim(1, 65_536);
+    let mut now = Instant::ZERO;
+    let flood = |end: &mut End, now: Instant, ports: core::ops::Range<u16>| {
+        for sport in ports {
+            let syn = TcpHeader { flags: Flags::SYN, seq: Seq(u32::from(sport)), ..TcpHeader::default() };
+            end.with(now, |e, cx| e.packet(cx, &packet(false, sport, syn, &[]), &VnetHeader::default()));
+        }
+    };
+    flood(&mut end, now, 1000..1100);
+    flush(&mut end, now);
+    assert_eq!((end.endpoint.connections(), end.endpoint.counters().overflowed), (16, 84));
+    let syn = TcpHeader { flags: Flags::SYN, seq: Seq(99), window: 65_535, ..TcpHeader::default() };
+    end.with(now, |e, cx| e.packet(cx, &packet(false, 7, syn, &[]), &VnetHeader::default()));
+    let answers = flush(&mut end, now);
+    let answer = answers.iter().map(|a| parse(a).unwrap()).find(|s| s.dport == 7).unwrap();
+    assert_eq!((answer.tcp.flags, answer.tcp.ack), (Flags(0x12), Seq(100)));
+    // a round trip later, with the flood going on
+    now += Duration::from_millis(600);
+    flood(&mut end, now, 2000..2015);
+    let peer = answer.tcp.seq.at(1);
+    let ack =
+        TcpHeader { seq: Seq(100), ack: peer, flags: Flags(0x18), window: 65_535, ..TcpHeader::default() };
+    end.with(now, |e, cx| e.packet(cx, &packet(false, 7, ack, b"hello"), &VnetHeader::default()));
+    flush(&mut end, now);
+    // one that is open is never pushed out, however many call
+    flood(&mut end, now, 3000..4000);
+    flush(&mut end, now);
+    let id = end.endpoint.accept(80).unwrap();
+    let mut heard = [0; 9];
+    assert_eq!(end.endpoint.read(now, id, &mut heard), Ok(5));
+    assert_eq!((&heard[..5], end.endpoint.accept(80)), (&b"hello"[..], None));
+    assert_eq!(end.endpoint.connections(), 16, "it counted as one who waits");
+}
+
 /// Between two honest ends somebody sends segments of his own with wrong bytes: those that the engine refuses, or that repeat what had arrived,
 /// change nothing.
 #[test]
