@@ -126,6 +126,74 @@ fn the_kernels_own_connections_go_on_beside_ours() {
     assert!(done.code == Some(0) && done.out.contains("answered"), "{}", done.story());
 }
 
+/// What happens on a terminal: the output of both ends, as it would be drawn.
+const TERMINAL: &str = "
+import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))
+";
+
+/// A peer that listens for a while and breaks off.
+const LEAVES: &str = "
+import socket, struct, time
+call, _ = socket.create_server(('', 5000)).accept()
+end = time.time() + 0.7
+while time.time() < end:
+    call.recv(100000)
+call.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+call.close()
+";
+
+/// Two ends on one terminal: the near one draws its line, the far one does not draw over it; and the line is gone before anything is said.
+#[test]
+fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
+    let name = "one_line_is_drawn_on_one_terminal_and_taken_away_in_time";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let (terminal, fair) =
+        (rig.file("terminal.py", TERMINAL).unwrap(), rig.file("fair.toml", &FAIR.toml(1)).unwrap());
+    let data = rig.path("data");
+    std::fs::write(&data, vec![7; 30_000_000]).unwrap();
+    let emulate = |far: &str| {
+        let near = format!("sleep 0.5; $BENTPIPE send far:5000 {}", data.display());
+        format!("python3 {terminal} $BENTPIPE emulate {fair} --far '{far}' -- sh -c '{near}'")
+    };
+    let done = rig.run_shell(&emulate("$BENTPIPE receive 5000 >/dev/null"), LIMIT).unwrap();
+    assert_eq!(done.code, Some(0), "{}", done.story());
+    let lines: Vec<&str> = done.out.split(['\r', '\n']).filter(|l| l.contains("Mbit/s  RTT")).collect();
+    assert!(!lines.is_empty(), "the near end draws: {}", done.story());
+    let spins = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c);
+    assert!(!done.out.contains(spins), "the far end draws: {}", done.story());
+    // a peer that breaks off in the middle
+    let peer = rig.file("peer.py", LEAVES).unwrap();
+    let far = format!("exec python3 {peer}");
+    let done = rig.run_shell(&emulate(&far), LIMIT).unwrap();
+    assert_eq!(done.code, Some(1), "{}", done.story());
+    let report = done.out.find("flow, ").unwrap();
+    assert!(done.out[..report].contains("%  "), "a line was drawn: {}", done.story());
+    assert!(!done.out[report..].contains(" %  "), "and taken away before the report: {}", done.story());
+}
+
+/// A report that cannot be kept is printed all the same.
+#[test]
+fn a_report_file_is_tried_before_and_its_text_is_never_lost() {
+    let name = "a_report_file_is_tried_before_and_its_text_is_never_lost";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let near = "echo hello | $BENTPIPE send far:5000 --tcp swift --report /dev/full";
+    let done = behind(&rig, "$BENTPIPE receive 5000 >/dev/null", near).unwrap();
+    assert_eq!(done.code, Some(1), "{}", done.story());
+    assert!(done.err.contains("/dev/full: No space left"), "{}", done.story());
+    assert!(done.err.contains("note: `swift` is TCP-Swift for satellites"), "{}", done.story());
+    assert!(done.out.contains("1 flow, ") && !done.out.contains("seed"), "{}", done.story());
+    let kept = rig.path("kept.json");
+    let near = format!(
+        "head -c 100000 /dev/zero >{0}; echo hello | $BENTPIPE send far:5000 --report {0}",
+        kept.display()
+    );
+    let done = behind(&rig, "$BENTPIPE receive 5000 >/dev/null", &near).unwrap();
+    assert_eq!(done.code, Some(0), "{}", done.story());
+    let report = rig::json(&kept).unwrap();
+    assert_eq!((&report["flows"][0]["bytes_acked"], report.get("seed")), (&6.into(), None));
+}
+
 /// Calls with forged addresses, each from a hardware address of its own, then one that means it.
 const FORGER: &str = "
 import socket, struct, sys
@@ -191,7 +259,13 @@ fn a_wrong_command_line_is_refused_before_anything_is_sent() {
         (&["send", "far:5000", "--tcp", "bbrr"][..], "bbr"),
         (&["send", "far:5000", "--tcp", "reno", "--set", "beta=0.7"], "is not a parameter of reno"),
         (&["send", "far:5000", "--set", "iw=0"], "iw"),
-        (&["send", "far:5000", "--set", "nonsense=1"], "nonsense"),
+        (&["send", "far:5000", "--set", "nonsense=1"], "--set nonsense=1"),
+        (&["send", "far:5000", "--tcp", "swift", "--set", "tcp=cubic"], "write --tcp cubic"),
+        (
+            &["send", "127.0.0.1:5000", "/dev/null", "--report", "/nowhere/report"],
+            "/nowhere/report: No such file",
+        ),
+        (&["receive", "127.0.0.1:5000", "--report", "/"], "/: Is a directory"),
         (&["send", "far"], "there is no port"),
         (&["send", "far:0"], "from 1 to 65535"),
         (&["receive", "far:5000"], "is no address"),
