@@ -1,6 +1,7 @@
 //! What arrives: packets from the wire, and the time.
 
 use super::app::is_a_host;
+use super::icmp::TooBig;
 use super::socket::{Owner, Pair, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
@@ -27,6 +28,9 @@ impl Endpoint {
             Err(error) => {
                 let other = matches!(error.fault, Fault::Protocol(_));
                 *(if other { &mut self.counters.not_tcp } else { &mut self.counters.malformed }) += 1;
+                if other && let Some(said) = TooBig::read(bytes) {
+                    self.too_big(said);
+                }
                 return;
             }
         };
@@ -63,6 +67,15 @@ impl Endpoint {
         }
     }
 
+    /// A router says that it cannot forward what we sent.
+    fn too_big(&mut self, said: TooBig) {
+        if said.mtu < u32::from(self.settings.mtu)
+            && let Some(socket) = self.table.find(&said.pair).and_then(|id| self.table.get_mut(id))
+        {
+            socket.hear(said);
+        }
+    }
+
     /// Lets everything happen that is due by now.
     pub fn timer(&mut self, cx: &mut Cx<'_>) {
         while let Some(id) = self.table.take_due(cx.now) {
@@ -77,6 +90,10 @@ impl Endpoint {
                 // all of ours arrived: whatever the peer still says is to nobody, and answered as such
                 self.forget(id);
                 continue;
+            }
+            if let Some(said) = socket.is_blocked() {
+                socket.ending.get_or_insert(Ending::TooBig { mtu: said.mtu, segment: said.segment() });
+                socket.conn.abort();
             }
             if gives_up {
                 socket.ending.get_or_insert(Ending::TimedOut);
