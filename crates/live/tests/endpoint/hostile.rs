@@ -402,7 +402,7 @@ fn a_path_for_shorter_packets_ends_a_transfer_with_a_word() {
         end.with(now, |e, cx| e.packet(cx, &packet(v6, 7, ack, &[]), &VnetHeader::default()));
         flush(&mut end, now);
         let id = end.endpoint.accept(80).unwrap();
-        assert_eq!(end.endpoint.write(id, &[3; 20_000]), Ok(20_000));
+        assert_eq!(end.endpoint.write(id, &vec![3; 20_000]), Ok(20_000));
         let mut sent = flush(&mut end, now);
         if forged {
             let seq = if v6 { 44 } else { 24 };
