@@ -126,13 +126,146 @@ fn the_kernels_own_connections_go_on_beside_ours() {
     assert!(done.code == Some(0) && done.out.contains("answered"), "{}", done.story());
 }
 
+/// What happens on a terminal: the output of both ends, as it would be drawn.
+const TERMINAL: &str = "
+import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))
+";
+
+/// A peer that listens for a while and breaks off.
+const LEAVES: &str = "
+import socket, struct, time
+call, _ = socket.create_server(('', 5000)).accept()
+end = time.time() + 0.7
+while time.time() < end:
+    call.recv(100000)
+call.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+call.close()
+";
+
+/// Two ends on one terminal: the near one draws its line, the far one does not draw over it; and the line is gone before anything is said.
+#[test]
+fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
+    let name = "one_line_is_drawn_on_one_terminal_and_taken_away_in_time";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let (terminal, fair) =
+        (rig.file("terminal.py", TERMINAL).unwrap(), rig.file("fair.toml", &FAIR.toml(1)).unwrap());
+    let data = rig.path("data");
+    std::fs::write(&data, vec![7; 30_000_000]).unwrap();
+    let emulate = |far: &str| {
+        let near = format!("sleep 0.5; $BENTPIPE send far:5000 {}", data.display());
+        format!("python3 {terminal} $BENTPIPE emulate {fair} --far '{far}' -- sh -c '{near}'")
+    };
+    let done = rig.run_shell(&emulate("$BENTPIPE receive 5000 >/dev/null"), LIMIT).unwrap();
+    assert_eq!(done.code, Some(0), "{}", done.story());
+    let lines: Vec<&str> = done.out.split(['\r', '\n']).filter(|l| l.contains("Mbit/s  RTT")).collect();
+    assert!(!lines.is_empty(), "the near end draws: {}", done.story());
+    let spins = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c);
+    assert!(!done.out.contains(spins), "the far end draws: {}", done.story());
+    // a peer that breaks off in the middle
+    let peer = rig.file("peer.py", LEAVES).unwrap();
+    let far = format!("exec python3 {peer}");
+    let done = rig.run_shell(&emulate(&far), LIMIT).unwrap();
+    assert_eq!(done.code, Some(1), "{}", done.story());
+    let report = done.out.find("flow, ").unwrap();
+    assert!(done.out[..report].contains("%  "), "a line was drawn: {}", done.story());
+    assert!(!done.out[report..].contains(" %  "), "and taken away before the report: {}", done.story());
+}
+
+/// A report that cannot be kept is printed all the same.
+#[test]
+fn a_report_file_is_tried_before_and_its_text_is_never_lost() {
+    let name = "a_report_file_is_tried_before_and_its_text_is_never_lost";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let near = "echo hello | $BENTPIPE send far:5000 --tcp swift --report /dev/full";
+    let done = behind(&rig, "$BENTPIPE receive 5000 >/dev/null", near).unwrap();
+    assert_eq!(done.code, Some(1), "{}", done.story());
+    assert!(done.err.contains("/dev/full: No space left"), "{}", done.story());
+    assert!(done.err.contains("note: `swift` is TCP-Swift for satellites"), "{}", done.story());
+    assert!(done.out.contains("1 flow, ") && !done.out.contains("seed"), "{}", done.story());
+    let kept = rig.path("kept.json");
+    let near = format!(
+        "head -c 100000 /dev/zero >{0}; echo hello | $BENTPIPE send far:5000 --report {0}",
+        kept.display()
+    );
+    let done = behind(&rig, "$BENTPIPE receive 5000 >/dev/null", &near).unwrap();
+    assert_eq!(done.code, Some(0), "{}", done.story());
+    let report = rig::json(&kept).unwrap();
+    assert_eq!((&report["flows"][0]["bytes_acked"], report.get("seed")), (&6.into(), None));
+}
+
+/// Calls with forged addresses, each from a hardware address of its own, then one that means it.
+const FORGER: &str = "
+import socket, struct, sys
+def sum16(b):
+    n = sum(struct.unpack('!%dH' % (len(b) // 2), b))
+    while n >> 16:
+        n = (n & 0xffff) + (n >> 16)
+    return ~n & 0xffff
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+wire.bind(('v1', 0x0800))
+there = socket.inet_aton('10.55.0.1')
+for i in range(2000):
+    # the first are on the receiver's own network, where it would ask for neighbours
+    here = bytes([10, 55, i >> 8, 3 + i % 250])
+    tcp = struct.pack('!HHIIBBHHH', 1024 + i, 5000, i, 0, 0x50, 2, 65535, 0, 0)
+    check = sum16(here + there + struct.pack('!HH', 6, len(tcp)) + tcp)
+    tcp = tcp[:16] + struct.pack('!H', check) + tcp[18:]
+    ip = struct.pack('!BBHHHBBH', 0x45, 0, 40, i, 0, 64, 6, 0) + here + there
+    ip = ip[:10] + struct.pack('!H', sum16(ip)) + ip[12:]
+    mac = bytes.fromhex('026265') + struct.pack('!BH', 9, i)
+    wire.send(bytes.fromhex('026265000001') + mac + b'\\x08\\x00' + ip + tcp)
+    if i == 1000:
+        call = socket.create_connection(('10.55.0.1', 5000), 5)
+for part in range(100):
+    call.sendall(b'x' * 5000)
+call.shutdown(socket.SHUT_WR)
+assert call.recv(1) == b''
+";
+
+/// Two hosts on an Ethernet where each must find the other's hardware address.
+const ETHERNET: &str = r#"exec unshare --user --map-root-user --net sh -c '
+unshare --net -- sleep 100 & f=$!
+trap "kill $f" EXIT
+sleep 0.3
+far() { nsenter --target $f --net -- "$@"; }
+ip link add name v0 address 02:62:65:00:00:01 type veth peer name v1 address 02:62:65:00:00:02 netns $f || exit 77
+ip addr add 10.55.0.1/24 dev v0; ip link set v0 up; ip route add default dev v0
+far ip addr add 10.55.0.2/24 dev v1; far ip link set v1 up
+"$BENTPIPE" receive 10.55.0.1:5000 "$COPY" & r=$!
+sleep 0.5
+far timeout 30 python3 "$FORGER" || { kill $r; exit 1; }
+wait $r'"#;
+
+/// The receiver answers who means it, whatever others forge, and the answers find their way on a network with hardware addresses.
+#[test]
+fn forged_calls_make_no_receiver_deaf() {
+    let name = "forged_calls_make_no_receiver_deaf";
+    let Some(rig) = place(name, Who::Ordinary) else { return };
+    let (forger, copy) = (rig.file("forger.py", FORGER).unwrap(), rig.path("copy"));
+    let script = format!("FORGER='{forger}' COPY='{}'; export FORGER COPY\n{ETHERNET}", copy.display());
+    let done = rig.run_shell(&script, Duration::from_secs(60)).unwrap();
+    if done.code == Some(77) {
+        println!("SKIPPED {name}: {}", done.story());
+        return;
+    }
+    assert_eq!(done.code, Some(0), "{}", done.story());
+    assert_eq!(std::fs::read(copy).unwrap(), vec![b'x'; 500_000]);
+}
+
 #[test]
 fn a_wrong_command_line_is_refused_before_anything_is_sent() {
     for (words, says) in [
         (&["send", "far:5000", "--tcp", "bbrr"][..], "bbr"),
         (&["send", "far:5000", "--tcp", "reno", "--set", "beta=0.7"], "is not a parameter of reno"),
         (&["send", "far:5000", "--set", "iw=0"], "iw"),
-        (&["send", "far:5000", "--set", "nonsense=1"], "nonsense"),
+        (&["send", "far:5000", "--set", "nonsense=1"], "--set nonsense=1"),
+        (&["send", "far:5000", "--tcp", "swift", "--set", "tcp=cubic"], "write --tcp cubic"),
+        (
+            &["send", "127.0.0.1:5000", "/dev/null", "--report", "/nowhere/report"],
+            "/nowhere/report: No such file",
+        ),
+        (&["receive", "127.0.0.1:5000", "--report", "/"], "/: Is a directory"),
         (&["send", "far"], "there is no port"),
         (&["send", "far:0"], "from 1 to 65535"),
         (&["receive", "far:5000"], "is no address"),

@@ -228,7 +228,7 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
     let report = outcome.report;
     let mut rows = vec![
         vec!["bentpipe".to_owned(), report.version.to_owned()],
-        vec!["seed".to_owned(), report.seed.to_string()],
+        vec!["seed".to_owned(), report.seed.map_or_else(String::new, |seed| seed.to_string())],
         vec![
             if report.live.is_some() { "ran" } else { "simulated" }.to_owned(),
             format!("{} s", tables::number(report.simulated_s)),

@@ -20,8 +20,9 @@ pub struct Report {
     pub scenario: String,
     /// bentpipe's version.
     pub version: &'static str,
-    /// Seed of all random streams.
-    pub seed: u64,
+    /// Seed of all random streams; absent where nobody chose one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Simulated seconds.
     pub simulated_s: f64,
     /// Parameters as resolved.
@@ -272,7 +273,7 @@ impl Report {
             schema: 1,
             scenario: scenario.title.clone(),
             version: env!("CARGO_PKG_VERSION"),
-            seed: scenario.seed,
+            seed: Some(scenario.seed),
             simulated_s: ran.as_secs_f64(),
             parameters: scenario.parameters.iter().map(|(k, v)| (k.clone(), json(v))).collect(),
             total: Total { goodput_bps: sum, jain },

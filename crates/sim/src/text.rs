@@ -33,7 +33,8 @@ impl Report {
         let flows = self.flows.len();
         let total = rate(self.total.goodput_bps);
         let plural = if flows == 1 { "flow" } else { "flows" };
-        let _ = write!(out, "{flows} {plural}, {} s, seed {}: {total}", trim(self.simulated_s, 3), self.seed);
+        let seed = self.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+        let _ = write!(out, "{flows} {plural}, {} s{seed}: {total}", trim(self.simulated_s, 3));
         if let (Some(jain), true) = (self.total.jain, flows > 1) {
             let _ = write!(out, " in all, Jain's fairness index {jain:.3}");
         }
@@ -156,7 +157,10 @@ fn cause_in_words(cause: &str, flow: &FlowReport) -> String {
             format!("the receiver's window of {}, as its application reads slowly", c.receive_window)
         }
         "receiver_window" => format!("the receiver's window of {}", c.receive_window),
-        "congestion_window" => format!("its congestion window ({})", kind(flow)),
+        "congestion_window" => match &flow.fallback {
+            Some(FallbackReport { to, .. }) => format!("its congestion window ({to}, to which it fell back)"),
+            None => format!("its congestion window ({})", kind(flow)),
+        },
         "pacing" => "pacing".into(),
         _ => "repairing losses".into(),
     }
@@ -323,6 +327,16 @@ pub(crate) fn trim(v: f64, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_base::Instant;
+
+    #[test]
+    fn what_limits_a_flow_that_fell_back_is_what_it_fell_back_to() {
+        let mut flow = FlowReport::of_bytes("f".to_owned(), "explicit-rate", 0, Instant::ZERO, Instant::ZERO);
+        assert_eq!(cause_in_words("congestion_window", &flow), "its congestion window (explicit-rate)");
+        flow.fallback = Some(FallbackReport { to: "cubic", why: "", at_s: 1.0, after_segments: 9 });
+        let now = cause_in_words("congestion_window", &flow);
+        assert_eq!(now, "its congestion window (cubic, to which it fell back)");
+    }
 
     #[test]
     fn numbers_read_well() {

@@ -179,7 +179,8 @@ impl Connection {
     /// answers its SYN lets an ACK follow, which says the window as it is.
     pub(crate) fn follow_syn(&mut self) {
         let clipped = self.agreed.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
-        if self.config.grant.is_some() && self.state == State::SynReceived && clipped {
+        let granted = self.config.grant.is_some() && self.config.scheme.growth.law().grants;
+        if granted && self.state == State::SynReceived && clipped {
             self.rcv.ack_now();
         }
     }

@@ -45,7 +45,7 @@ fn each_answer_counts_once() {
 /// Copies of neighbours arrive as one piece where a receiver merges segments, and one DSACK names all of it.
 #[test]
 fn one_dsack_may_tell_of_several() {
-    let mut probes = Probes::new(false, true, 1);
+    let mut probes = Probes::new(ProbeSignal::Dsack, 1);
     for (start, end) in [(1, 101), (101, 201), (101, 201), (301, 401)] {
         probes.sent_copy(Instant::ZERO, start, end, 0);
     }

@@ -1,12 +1,9 @@
 //! The one table: a scheme's name -> loss recovery and law of growth.
 //!
-//! A new scheme is a file in `cc/`, and one line here; CONTRIBUTING shows how.
+//! A new scheme is a file in `cc/`, its `mod` line there, and one line here; CONTRIBUTING shows how.
 
+use crate::cc;
 use crate::cc::law::{Growth, Law};
-use crate::cc::{
-    bbr, bbr3, bic, careful_resume, cubic, explicit_rate, fast, htcp, hybla, parallel, peach, peach_plus,
-    reno, swift, vegas, westwood,
-};
 use crate::config::Stack;
 
 /// How losses are found.
@@ -79,26 +76,26 @@ const fn row(name: &'static str, recovery: RecoveryParams, law: &'static Law) ->
 
 /// The table, in the order of the documentation.
 const TABLE: &[Row] = &[
-    row("reno", RecoveryParams::plain(Detection::Reno, Reduction::AtOnce), &reno::LAW),
-    row("newreno", RecoveryParams::plain(Detection::NewReno, Reduction::AtOnce), &reno::LAW),
-    row("sack", RecoveryParams::plain(Detection::Sack, Reduction::AtOnce), &reno::LAW),
-    row("rate-halving", RecoveryParams::plain(Detection::Sack, Reduction::RateHalving), &reno::LAW),
-    row("vegas", RecoveryParams::plain(Detection::Vegas, Reduction::AtOnce), &vegas::LAW),
-    row("cubic", RecoveryParams::MODERN, &cubic::LAW),
-    row("hybla", RecoveryParams::MODERN, &hybla::LAW),
-    row("westwood", RecoveryParams::MODERN, &westwood::LAW),
-    row("bic", RecoveryParams::MODERN, &bic::LAW),
-    row("htcp", RecoveryParams::MODERN, &htcp::LAW),
-    row("fast", RecoveryParams::MODERN, &fast::LAW),
-    row("bbr", RecoveryParams::OWN_WINDOW, &bbr::LAW),
-    row("bbr3", RecoveryParams::OWN_WINDOW, &bbr3::LAW),
-    row("careful-resume", RecoveryParams::MODERN, &careful_resume::LAW),
-    row("peach", RecoveryParams::RAPID, &peach::LAW),
-    row("peach-plus", RecoveryParams::SPEEDY, &peach_plus::LAW),
-    row("swift-sat", RecoveryParams::SPEEDY, &swift::LAW),
-    row("swift-faithful", RecoveryParams::SPEEDY, &swift::FAITHFUL),
-    row("parallel", RecoveryParams::MODERN, &parallel::LAW),
-    row("explicit-rate", RecoveryParams::OWN_WINDOW, &explicit_rate::LAW),
+    row("reno", RecoveryParams::plain(Detection::Reno, Reduction::AtOnce), &cc::reno::LAW),
+    row("newreno", RecoveryParams::plain(Detection::NewReno, Reduction::AtOnce), &cc::reno::LAW),
+    row("sack", RecoveryParams::plain(Detection::Sack, Reduction::AtOnce), &cc::reno::LAW),
+    row("rate-halving", RecoveryParams::plain(Detection::Sack, Reduction::RateHalving), &cc::reno::LAW),
+    row("vegas", RecoveryParams::plain(Detection::Vegas, Reduction::AtOnce), &cc::vegas::LAW),
+    row("cubic", RecoveryParams::MODERN, &cc::cubic::LAW),
+    row("hybla", RecoveryParams::MODERN, &cc::hybla::LAW),
+    row("westwood", RecoveryParams::MODERN, &cc::westwood::LAW),
+    row("bic", RecoveryParams::MODERN, &cc::bic::LAW),
+    row("htcp", RecoveryParams::MODERN, &cc::htcp::LAW),
+    row("fast", RecoveryParams::MODERN, &cc::fast::LAW),
+    row("bbr", RecoveryParams::OWN_WINDOW, &cc::bbr::LAW),
+    row("bbr3", RecoveryParams::OWN_WINDOW, &cc::bbr3::LAW),
+    row("careful-resume", RecoveryParams::MODERN, &cc::careful_resume::LAW),
+    row("peach", RecoveryParams::RAPID, &cc::peach::LAW),
+    row("peach-plus", RecoveryParams::SPEEDY, &cc::peach_plus::LAW),
+    row("swift-sat", RecoveryParams::SPEEDY, &cc::swift::LAW),
+    row("swift-faithful", RecoveryParams::SPEEDY, &cc::swift::FAITHFUL),
+    row("parallel", RecoveryParams::MODERN, &cc::parallel::LAW),
+    row("explicit-rate", RecoveryParams::OWN_WINDOW, &cc::explicit_rate::LAW),
 ];
 
 /// Loss recovery and window growth: separate axes, named together.

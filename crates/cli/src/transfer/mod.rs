@@ -14,8 +14,9 @@ use bentpipe_base::Duration;
 use bentpipe_live::transfer::{Choice, TransferError, choose};
 use bentpipe_sim::Report;
 use bentpipe_sim::report::FlowReport;
+use bentpipe_tcp::Scheme;
 use clap::Args;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -41,18 +42,71 @@ pub(crate) struct Common {
 
 impl Common {
     fn choice(&self, title: &str) -> Result<Choice, Failure> {
-        choose(title, &self.tcp, &self.sets).map_err(|d| refused(&d))
+        let choice = choose(title, &self.tcp, &self.sets).map_err(|d| refused(&d))?;
+        if self.tcp == Scheme::SWIFT {
+            say(
+                "note: `swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020",
+            );
+        }
+        Ok(choice)
     }
 
-    /// The report of a transfer as text or JSON, which also goes to a file if one is wanted.
-    fn report(&self, choice: &Choice, flow: FlowReport, ran: Duration) -> Result<String, Failure> {
-        let report = Report::assemble(&choice.scenario, ran, vec![flow], Vec::new(), Vec::new());
-        if let Some(path) = &self.report {
-            fs::write(path, report.to_json() + "\n")
-                .map_err(|e| Failure::Run(format!("error: {}: {e}", path.display())))?;
-        }
-        Ok(if self.json { report.to_json() + "\n" } else { report.to_text() })
+    /// Where reports go; a file that cannot be written is found out before anything is sent.
+    fn reports(&self) -> Result<Reports<'_>, Failure> {
+        let open = |path: &PathBuf| {
+            // what is there stays until there is something better
+            let file = File::options().write(true).create(true).truncate(false).open(path);
+            opened(path, file).map(|file| (path.clone(), file))
+        };
+        let file = self.report.as_ref().map(open).transpose()?;
+        Ok(Reports { common: self, file })
     }
+}
+
+/// Where the report of a transfer goes.
+struct Reports<'a> {
+    common: &'a Common,
+    file: Option<(PathBuf, File)>,
+}
+
+/// What is said of a transfer.
+struct Told {
+    /// The report as text or JSON.
+    text: String,
+    /// Why the file does not have it.
+    fault: Option<Failure>,
+}
+
+impl Reports<'_> {
+    /// The report of a transfer as text or JSON, which also goes to a file if one is wanted.
+    fn tell(&mut self, choice: &Choice, flow: FlowReport, ran: Duration) -> Told {
+        let mut report = Report::assemble(&choice.scenario, ran, vec![flow], Vec::new(), Vec::new());
+        // sequence numbers come from the system, and what the path did from nowhere
+        report.seed = None;
+        let json = report.to_json() + "\n";
+        let written = self.file.as_mut().map_or(Ok(()), |(path, file)| {
+            replace(file, &json).map_err(|e| Failure::Run(format!("error: {}: {e}", path.display())))
+        });
+        let text = if self.common.json { json } else { report.to_text() };
+        Told { text, fault: written.err() }
+    }
+}
+
+impl Told {
+    /// What goes to standard output. It is printed even when the file could not be written.
+    fn shown(self) -> Result<String, Failure> {
+        let Some(fault) = self.fault else { return Ok(self.text) };
+        crate::print(&self.text)?;
+        Err(fault)
+    }
+}
+
+/// Puts `text` in place of what the file has; pipes and devices have nothing.
+fn replace(file: &mut File, text: &str) -> io::Result<()> {
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    file.write_all(text.as_bytes())
 }
 
 /// What nobody outside can guess: sequence numbers come from it (RFC 6528).

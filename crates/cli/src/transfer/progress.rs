@@ -1,8 +1,12 @@
-//! How a transfer goes on, in one line that is drawn again; nothing where standard error is no terminal.
+//! How a transfer goes on, in one line that is drawn again; nothing where standard error is no terminal, or the terminal is another program's: of two ends that
+//! `bentpipe emulate` runs on one terminal only the near one is in its foreground.
 
 use bentpipe_live::transfer::Look;
 use core::fmt::Write as _;
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
+use std::io;
 
 /// The line.
 pub(super) struct Progress {
@@ -23,6 +27,9 @@ impl Progress {
         };
         if let Ok(style) = ProgressStyle::with_template(form) {
             bar.set_style(style);
+        }
+        if tcgetpgrp(io::stderr()).is_ok_and(|foreground| foreground != getpgrp()) {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         Self { bar, recent: Vec::new() }
     }

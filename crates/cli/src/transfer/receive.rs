@@ -34,6 +34,7 @@ Exit status: 0 when everything up to the sender's end has been written, 1 when n
 pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
     let choice = args.common.choice(&format!("receive at {}", args.at))?;
     let (address, port) = place(&args.at)?;
+    let mut reports = args.common.reports()?;
     let mut guest = Guest::at(address, port, seed()?).map_err(|e| Failure::Run(format!("error: {e}")))?;
     let file = match &args.file {
         Some(path) => opened(path, File::create(path))?,
@@ -48,12 +49,12 @@ pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
     });
     progress.end();
     let received = received.map_err(|e| failed(&e))?;
-    let report = args.common.report(&choice, received.report, received.end.since(Instant::ZERO))?;
+    let told = reports.tell(&choice, received.report, received.end.since(Instant::ZERO));
     if args.file.is_some() {
-        return Ok(report);
+        return told.shown();
     }
-    say(&report);
-    Ok(String::new())
+    say(&told.text);
+    told.fault.map_or_else(|| Ok(String::new()), Err)
 }
 
 fn place(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {

@@ -1,7 +1,7 @@
 //! `bentpipe send HOST:PORT [FILE]`.
 
 use super::progress::Progress;
-use super::{Common, opened, own, say, seed};
+use super::{Common, Reports, opened, own, say, seed};
 use crate::Failure;
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::Guest;
@@ -42,6 +42,7 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
     let mut source =
         Source::new(file).map_err(|e| Failure::Input(format!("error: {name} cannot be sent: {e}")))?;
     let to = resolve(&args.to)?;
+    let mut reports = args.common.reports()?;
     let all = to.len();
     let mut progress = Progress::new(source.length());
     let mut failure = Failure::Run(format!("error: {} has no address", args.to));
@@ -58,14 +59,12 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
         match sent {
             Ok(sent) => {
                 progress.end();
-                return arrived(args, &choice, *to, sent);
+                return arrived(&mut reports, &choice, *to, sent);
             }
+            Err(why) if why.may_try_another() && i + 1 < all => failure = super::failed(&why.why),
             Err(why) => {
-                let again = why.may_try_another() && i + 1 < all;
-                failure = broken(args, &choice, &guest, why);
-                if !again {
-                    break;
-                }
+                progress.end();
+                return Err(broken(&mut reports, &choice, &guest, why));
             }
         }
     }
@@ -74,26 +73,33 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
 }
 
 /// What is said of a stream that did not arrive.
-fn broken(args: &Send, choice: &Choice, guest: &Guest, failed: transfer::Failed) -> Failure {
+fn broken(reports: &mut Reports<'_>, choice: &Choice, guest: &Guest, failed: transfer::Failed) -> Failure {
     // what was reached until then may say why
     if let Some(report) = failed.report {
         let end = guest.station.clock().now().since(Instant::ZERO);
-        if let Ok(text) = args.common.report(choice, *report, end) {
-            say(&text);
+        let told = reports.tell(choice, *report, end);
+        say(&told.text);
+        if let Some(Failure::Run(fault) | Failure::Input(fault)) = told.fault {
+            say(&fault);
         }
     }
     super::failed(&failed.why)
 }
 
 /// What is said of one that did.
-fn arrived(args: &Send, choice: &Choice, to: SocketAddr, sent: transfer::Sent) -> Result<String, Failure> {
+fn arrived(
+    reports: &mut Reports<'_>,
+    choice: &Choice,
+    to: SocketAddr,
+    sent: transfer::Sent,
+) -> Result<String, Failure> {
     if sent.open {
         say(&format!("note: {to} has everything, but has not closed the connection"));
     }
     if sent.ignored > 0 {
         say(&format!("note: {to} said {} bytes, which were thrown away", sent.ignored));
     }
-    args.common.report(choice, sent.report, sent.end.since(Instant::ZERO))
+    reports.tell(choice, sent.report, sent.end.since(Instant::ZERO)).shown()
 }
 
 /// The addresses of a name, in the order of the system's resolver.

@@ -13,7 +13,8 @@ const FIRST_PORT: u16 = 49_152;
 const PORTS: u64 = 16_384;
 
 impl Endpoint {
-    /// Accepts calls to `port` at all own addresses; `backlog` callers may wait, the half-open ones included.
+    /// Accepts calls to `port` at all own addresses; `backlog` callers may wait, the half-open ones included. When that many do, a new one takes the place of the
+    /// half-open one that has waited longest: who forges calls, or leaves them, keeps nobody out.
     ///
     /// # Errors
     /// When something listens there already.
@@ -22,7 +23,10 @@ impl Endpoint {
             return Err(EndpointError::Listening(port));
         }
         let (v4, v6) = (fitted(config, &self.settings, false), fitted(config, &self.settings, true));
-        self.listeners.insert(port, Listener { v4, v6, backlog, waiting: 0, open: VecDeque::new() });
+        self.listeners.insert(
+            port,
+            Listener { v4, v6, backlog, waiting: 0, open: VecDeque::new(), called: VecDeque::new() },
+        );
         Ok(())
     }
 

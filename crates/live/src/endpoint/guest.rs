@@ -4,6 +4,7 @@
 //! answers our peer nor gives the port to another program; what arrives there is read, and what leaves is written, by a packet socket on the interface. That
 //! needs CAP_NET_RAW in the network namespace, which programs behind an emulated link have without being root. Nothing of it outlives the process.
 
+use super::ways::LedPort;
 use super::{Settings, Station};
 use bentpipe_base::Size;
 use bentpipe_os::netlink::{Interface, Mac, Netlink, Way};
@@ -89,7 +90,7 @@ impl From<netlink::Error> for GuestError {
 #[derive(Debug)]
 pub struct Guest {
     /// The endpoint behind its port.
-    pub station: Station<VethPort>,
+    pub station: Station<LedPort>,
     /// Our port.
     pub port: u16,
     /// Name of the interface.
@@ -97,7 +98,6 @@ pub struct Guest {
     addresses: Vec<IpAddr>,
     /// Keep the kernel silent.
     _silent: Vec<SilentPort>,
-    own: Mac,
     index: u32,
     /// The next hop's hardware address must be asked for.
     resolves: bool,
@@ -141,7 +141,12 @@ impl Guest {
         for address in &addresses {
             silent.push(take(SocketAddr::new(*address, port))?);
         }
-        Self::open(&interface, addresses, silent, seed, Settings::default().send_buffer)
+        let mut guest = Self::open(&interface, addresses, silent, seed, Settings::default().send_buffer)?;
+        if guest.resolves {
+            let own_port = guest.port;
+            guest.station.port().learn(own_port);
+        }
+        Ok(guest)
     }
 
     fn open(
@@ -174,12 +179,11 @@ impl Guest {
             ..Settings::default()
         };
         Ok(Self {
-            station: Station::new(packets, Clock::start(), seed, settings),
+            station: Station::new(LedPort::new(packets, interface.mac), Clock::start(), seed, settings),
             port,
             interface: interface.name.clone(),
             addresses,
             _silent: silent,
-            own: interface.mac,
             index: interface.index,
             resolves: interface.resolves,
         })
@@ -190,17 +194,9 @@ impl Guest {
         &self.addresses
     }
 
-    /// Packets go to `peer` from now on: on a network where neighbours have addresses of their own, one that listens learns the way when it is called.
-    ///
-    /// # Errors
-    /// When there is no way back, or the next hop does not answer.
-    pub fn answer(&mut self, peer: IpAddr) -> Result<(), GuestError> {
-        if !self.resolves {
-            return Ok(());
-        }
-        let mut netlink = Netlink::open()?;
-        let way = netlink.way_to(peer).map_err(GuestError::NoWay)?;
-        self.lead(&mut netlink, peer, &way)
+    /// Who listened has found its peer: packets go the way by which it answered, whatever others send from now on.
+    pub fn settle(&mut self, peer: IpAddr) {
+        self.station.port().settle(peer);
     }
 
     fn lead(&mut self, netlink: &mut Netlink, to: IpAddr, way: &Way) -> Result<(), GuestError> {
@@ -209,7 +205,7 @@ impl Guest {
         }
         let next = way.gateway.unwrap_or(to);
         let mac = self.neighbour(netlink, next)?;
-        self.station.port().lead(self.own, mac);
+        self.station.port().lead(mac);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! What arrives: packets from the wire, and the time.
 
 use super::app::is_a_host;
+use super::icmp::TooBig;
 use super::socket::{Owner, Pair, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
@@ -27,6 +28,9 @@ impl Endpoint {
             Err(error) => {
                 let other = matches!(error.fault, Fault::Protocol(_));
                 *(if other { &mut self.counters.not_tcp } else { &mut self.counters.malformed }) += 1;
+                if other && let Some(said) = TooBig::read(bytes) {
+                    self.too_big(said);
+                }
                 return;
             }
         };
@@ -63,6 +67,15 @@ impl Endpoint {
         }
     }
 
+    /// A router says that it cannot forward what we sent.
+    fn too_big(&mut self, said: TooBig) {
+        if said.mtu < u32::from(self.settings.mtu)
+            && let Some(socket) = self.table.find(&said.pair).and_then(|id| self.table.get_mut(id))
+        {
+            socket.hear(said);
+        }
+    }
+
     /// Lets everything happen that is due by now.
     pub fn timer(&mut self, cx: &mut Cx<'_>) {
         while let Some(id) = self.table.take_due(cx.now) {
@@ -77,6 +90,10 @@ impl Endpoint {
                 // all of ours arrived: whatever the peer still says is to nobody, and answered as such
                 self.forget(id);
                 continue;
+            }
+            if let Some(said) = socket.is_blocked() {
+                socket.ending.get_or_insert(Ending::TooBig { mtu: said.mtu, segment: said.segment() });
+                socket.conn.abort();
             }
             if gives_up {
                 socket.ending.get_or_insert(Ending::TimedOut);
@@ -112,23 +129,50 @@ impl Endpoint {
             && receiver.position(segment.tcp.seq).is_some_and(|p| p > receiver.next())
     }
 
+    /// True when one more caller may wait at `port`. When too many do, the half-open one that has waited longest is forgotten without a word: its address may be forged.
+    fn makes_room(&mut self, port: u16) -> bool {
+        let is_full = |e: &Self| {
+            let crowded = e.listeners.get(&port).is_none_or(|l| l.waiting >= l.backlog);
+            crowded || e.table.len() >= e.settings.max_connections
+        };
+        if !is_full(self) {
+            return true;
+        }
+        self.counters.overflowed += 1;
+        while let Some(id) = self.listeners.get_mut(&port).and_then(|l| l.called.pop_front()) {
+            if self.table.get(id).is_some_and(is_half_open) {
+                self.forget(id);
+                break;
+            }
+        }
+        !is_full(self)
+    }
+
+    /// A caller waits at `port`.
+    fn admit(&mut self, port: u16, id: ConnId) {
+        let Some(listener) = self.listeners.get_mut(&port) else { return };
+        listener.waiting += 1;
+        // those that opened or went stay in the list until it has grown
+        if listener.called.len() >= 2 * listener.backlog {
+            listener.called.retain(|id| self.table.get(*id).is_some_and(is_half_open));
+        }
+        listener.called.push_back(id);
+    }
+
     /// A packet to no connection: a call, or an answer with RST.
     fn stranger(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
         let packet = pair.packet(cx, segment);
-        let full = self.table.len() >= self.settings.max_connections;
-        let listener = self.listeners.get_mut(&segment.dport);
-        let offer = listener.and_then(|l| {
+        let offer = self.listeners.get(&segment.dport).and_then(|l| {
             let config = if pair.local().is_ipv4() { &l.v4 } else { &l.v6 };
-            Some((Offer::new(&packet, Arc::clone(config))?, l))
+            Offer::new(&packet, Arc::clone(config))
         });
-        if let Some((offer, listener)) = offer {
-            if full || listener.waiting >= listener.backlog {
-                self.counters.overflowed += 1; // it will ask again
-            } else {
-                listener.waiting += 1;
+        if let Some(offer) = offer {
+            // where there is no room it will ask again
+            if self.makes_room(segment.dport) {
                 let chance = self.chance(cx);
                 let conn = offer.complete(cx, chance);
                 let id = self.table.add(pair, Socket::new(cx.now, conn, pair, Owner::Listener));
+                self.admit(segment.dport, id);
                 self.mark(id);
             }
         } else if let Some(rst) = reset_for(cx, &packet) {
@@ -143,6 +187,11 @@ impl Endpoint {
         }
         cx.recycle(packet);
     }
+}
+
+/// It called, and has not answered our answer yet.
+fn is_half_open(socket: &Socket) -> bool {
+    socket.owner == Owner::Listener && !socket.opened
 }
 
 /// That of TCP, and that of an IPv4 header.

@@ -13,12 +13,14 @@
 //! [`Endpoint::close`], [`Endpoint::abort`], and ask [`Endpoint::news`]. After any of them the driver sends what there is to send.
 //!
 //! Memory is bounded whatever a peer does: streams by their buffers, gaps in a stream, answers to strangers, half-open connections, TIME-WAIT and
-//! connections by number. Every state that only a silent peer could end has a limit in time once nobody holds the connection. ICMP is not read.
+//! connections by number. Every state that only a silent peer could end has a limit in time once nobody holds the connection. Of ICMP only "packet too
+//! big" is read, to end a connection that cannot go on.
 //! Initial sequence numbers are random (RFC 6528 asks that they cannot be guessed: a live driver seeds its world from the system).
 
 mod app;
 mod bundle;
 mod guest;
+mod icmp;
 mod input;
 mod news;
 mod output;
@@ -26,11 +28,13 @@ mod ring;
 mod socket;
 mod station;
 mod table;
+mod ways;
 
 pub use guest::{Guest, GuestError};
 pub use news::News;
 pub use station::Station;
 pub use table::ConnId;
+pub use ways::LedPort;
 
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Seq, Size, World};
 use bentpipe_tcp::{Chance, Config, Connection};
@@ -98,6 +102,14 @@ pub enum Ending {
     /// We broke it off.
     #[error("broken off on this side")]
     Aborted,
+    /// Our segments are too long for the path.
+    #[error("a router on the way takes no packets of more than {mtu} bytes")]
+    TooBig {
+        /// The longest packet that it takes.
+        mtu: u32,
+        /// The longest segment that fits into one.
+        segment: u32,
+    },
 }
 
 /// Why a verb of an application did nothing.
@@ -149,7 +161,7 @@ pub struct Counters {
     pub not_ours: u64,
     /// To no connection and no listener: answered with a RST, as far as there was room for answers.
     pub refused: u64,
-    /// Callers who were not answered: the backlog or the endpoint was full.
+    /// Callers who were not answered, or forgotten before they had opened: the backlog or the endpoint was full.
     pub overflowed: u64,
 }
 
@@ -163,6 +175,8 @@ struct Listener {
     waiting: usize,
     /// Those that are open, in the order they were.
     open: VecDeque<ConnId>,
+    /// Those that were half-open when they called, in that order; some are not any more.
+    called: VecDeque<ConnId>,
 }
 
 /// A host's TCP.
@@ -226,13 +240,6 @@ impl Endpoint {
     /// Our address and the peer's.
     pub fn addresses(&self, id: ConnId) -> Option<(SocketAddr, SocketAddr)> {
         self.table.get(id).map(|s| (s.pair.local(), s.pair.remote()))
-    }
-
-    /// Who calls and was not accepted yet.
-    pub fn callers(&self) -> impl Iterator<Item = SocketAddr> {
-        let ids = self.table.ids().into_iter();
-        let waits = |s: &&socket::Socket| s.owner == socket::Owner::Listener;
-        ids.filter_map(move |id| self.table.get(id).filter(waits).map(|s| s.pair.remote()))
     }
 
     /// How it ended; `None` while it lives.

@@ -1,5 +1,6 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges of two streams, two rings hold what lies in them.
 
+use super::icmp::TooBig;
 use super::news::Unread;
 use super::ring::Ring;
 use super::{Ending, Settings};
@@ -31,6 +32,11 @@ impl Pair {
             Ends::V6 { src, dst } => Ends::V6 { src: dst, dst: src },
         };
         Self { ends, ours: segment.dport, peers: segment.sport }
+    }
+
+    /// The connection that a packet of ours belongs to, whose source is ours.
+    pub(super) const fn of_ours(ends: Ends, (ours, peers): (u16, u16)) -> Self {
+        Self { ends, ours, peers }
     }
 
     /// From two addresses; `None` when they are of two families.
@@ -164,6 +170,10 @@ pub(super) struct Socket {
     since: Instant,
     /// Bytes that had arrived when the application let go.
     received_then: u64,
+    /// Of our SYN, once it was sent.
+    isn: Option<Seq>,
+    /// What a router said, with the acknowledged position and the number of timeouts then.
+    too_big: Option<(TooBig, u64, u64)>,
 }
 
 impl Socket {
@@ -191,7 +201,27 @@ impl Socket {
             behind: false,
             since: now,
             received_then: 0,
+            isn: None,
+            too_big: None,
         }
+    }
+
+    /// A router cannot forward a segment of ours, if it is one that is in flight.
+    pub(super) fn hear(&mut self, said: TooBig) {
+        let (board, timeouts) = (self.conn.scoreboard(), self.conn.stats().timeouts);
+        let Some(isn) = self.isn else { return };
+        let ahead = said.seq.0.wrapping_sub(isn.at(board.una()).0);
+        let known = self.too_big.is_some_and(|(_, una, _)| una == board.una());
+        if u64::from(ahead) < board.flight() && !known {
+            self.too_big = Some((said, board.una(), timeouts));
+        }
+    }
+
+    /// Why nothing gets through: a router said so, and then a retransmission timed out.
+    pub(super) fn is_blocked(&self) -> Option<TooBig> {
+        let (said, una, timeouts) = self.too_big?;
+        let stats = self.conn.stats();
+        (una == self.conn.scoreboard().una() && stats.timeouts > timeouts).then_some(said)
     }
 
     /// Takes what the application writes, as much as there is room for.
@@ -294,6 +324,9 @@ impl Socket {
                 self.conn.timer(cx);
             }
             let packet = self.conn.transmit(cx);
+            if let (Some(packet), None) = (&packet, self.isn) {
+                self.isn = Some(packet.tcp.seq);
+            }
             if packet.is_some() || at == now {
                 // what may follow it at that time is asked for first
                 self.behind = packet.is_some() && at < now;

@@ -1,9 +1,12 @@
 //! `--tcp` and `--set`: the words of scenario files, read by the reader of scenario files, so that every scheme of the table has its parameters, its limits and
 //! its errors here too.
 
-use bentpipe_scenario::{Diagnostic, Scenario, Source, load};
+use bentpipe_scenario::{Diagnostic, Place, Scenario, Source, load};
 use bentpipe_tcp::{Config, Scheme};
 use core::fmt::Write as _;
+
+/// Where errors are shown.
+const WHERE: &str = "command line";
 
 /// What a host's TCP is to be.
 #[derive(Clone, Debug)]
@@ -21,30 +24,55 @@ pub struct Choice {
 /// # Errors
 /// The first wrong name or value, and what to write instead.
 pub fn choose(title: &str, tcp: &str, sets: &[(String, String)]) -> Result<Choice, Box<Diagnostic>> {
+    if let Some((_, value)) = sets.iter().find(|(name, _)| name == "tcp") {
+        let line = format!("--set tcp={value}");
+        let place = Place::find(WHERE, &line, "--set ".len(), line.len());
+        let (message, help) = ("`--set` does not choose the scheme".to_owned(), Vec::new());
+        return Err(Box::new(Diagnostic { message, place, label: format!("write --tcp {value}"), help }));
+    }
     let text = file(title, sets);
-    let source = Source::new("command line", text);
+    let source = Source::new(WHERE, text);
     let mut all = vec![("tcp".to_owned(), tcp.to_owned())];
     all.extend(sets.iter().filter(|(name, _)| is_name(name)).cloned());
-    let scenario = load(&source, &all, None)?;
+    let scenario = load(&source, &all, None).map_err(|fault| as_written(*fault, tcp, sets))?;
     let flow = &scenario.flows[0];
     let (sender, receiver) = (flow.sender.clone(), flow.receiver.clone());
     Ok(Choice { scenario, sender, receiver })
 }
 
+/// The error, shown where the user wrote what is wrong: nobody has seen the file, nor set `tcp` in it.
+fn as_written(mut fault: Diagnostic, tcp: &str, sets: &[(String, String)]) -> Box<Diagnostic> {
+    fault.help.retain(|line| !line.contains(WHERE));
+    let (line, from, to) = if fault.place.text.starts_with("--set tcp=") {
+        let line = format!("--tcp {tcp}");
+        let to = line.len();
+        (line, "--tcp ".len(), to)
+    } else if !fault.place.text.starts_with("--set ") {
+        // a name that nothing in the file has
+        let guilty = sets.iter().find(|(name, _)| fault.message.contains(&format!("`{}`", shown(name))));
+        let Some((name, value)) = guilty else { return Box::new(fault) };
+        (format!("--set {name}={value}"), "--set ".len(), "--set ".len() + name.len())
+    } else {
+        return Box::new(fault);
+    };
+    fault.place = Place::find(WHERE, &line, from, to);
+    Box::new(fault)
+}
+
 /// A scenario in which each set is a parameter, so that its errors point at the command line. What is no name is left as it is, and refused as an unknown key.
 fn file(title: &str, sets: &[(String, String)]) -> String {
-    let title: String = title.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
-    let mut text =
-        format!("schema = 1\ntitle = \"{title}\"\nduration = \"1 s\"\n[parameters]\ntcp = \"cubic\"\n");
+    let mut text = format!(
+        "schema = 1\ntitle = \"{}\"\nduration = \"1 s\"\n[parameters]\ntcp = \"cubic\"\n",
+        shown(title)
+    );
     let (mut scheme, mut host) = (String::new(), String::new());
-    let mut names: Vec<&str> = sets.iter().map(|(name, _)| name.as_str()).filter(|n| *n != "tcp").collect();
+    let mut names: Vec<&str> = sets.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     for name in names {
         let of_scheme = Scheme::all().any(|s| s.growth.law().params.iter().any(|p| p.name == name));
         if !is_name(name) {
-            let shown: String = name.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
-            let _ = writeln!(host, "\"{shown}\" = 0");
+            let _ = writeln!(host, "\"{}\" = 0", shown(name));
             continue;
         }
         let _ = writeln!(text, "{name} = \"\"");
@@ -63,6 +91,11 @@ fn file(title: &str, sets: &[(String, String)]) -> String {
          [[flows]]\nname = \"flow\"\nfrom = \"a\"\nto = \"b\"\n"
     );
     text
+}
+
+/// Without what a text in a file cannot have.
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect()
 }
 
 fn is_name(name: &str) -> bool {
@@ -103,9 +136,14 @@ mod tests {
             ("cubic", vec![set("a b\"\n[x]", "1")], "a b[x]"),
             ("cubic", vec![set("iw", "many")], "iw"),
             ("", vec![], "tcp"),
+            ("swft", vec![], " --> command line:1:7\n  |\n1 | --tcp swft\n  |       ^^^^"),
+            ("bbr", vec![set("tcp", "cubic")], "1 | --set tcp=cubic\n  |       ^^^^^^^^^ write --tcp cubic"),
+            ("cubic", vec![set("iw", "4"), set("nonsense", "1")], "1 | --set nonsense=1\n  |       ^^^^^^^^"),
+            ("cubic", vec![set("iw", "0")], "1 | --set iw=0\n  |          ^ at least 1"),
         ] {
             let error = choose("t", tcp, &sets).expect_err(tcp).to_string();
             assert!(error.contains(says), "{tcp}: {error}");
+            assert!(!error.contains("used at"), "nobody has seen that file: {error}");
         }
     }
 }

@@ -1,11 +1,14 @@
 //! A stream from a peer that calls.
 
 use super::{AGAIN, CHUNK, FAREWELL, LOOK, Look, Sink, TransferError, leave, rest};
-use crate::endpoint::{ConnId, Ending, EndpointError, Guest, GuestError, News};
+use crate::endpoint::{ConnId, Ending, EndpointError, Guest, News};
 use bentpipe_base::Instant;
 use bentpipe_sim::report::FlowReport;
 use bentpipe_tcp::Config;
 use core::net::SocketAddr;
+
+/// Callers that may be half-open at a time: more than a path brings within a round trip, unless somebody floods.
+const BACKLOG: usize = 256;
 
 /// A stream that arrived.
 #[derive(Debug)]
@@ -45,30 +48,21 @@ pub fn receive(
     Ok(Received { report, end, from })
 }
 
-/// The first caller.
+/// The first caller whose connection opens. Those who only call (scanners, forgers, hosts that went) hold up nobody.
 fn answer(guest: &mut Guest, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
     let port = guest.port;
-    guest.station.with(|e, _| e.listen(port, config, 1)).map_err(TransferError::Call)?;
-    let mut known = None;
+    guest.station.with(|e, _| e.listen(port, config, BACKLOG)).map_err(TransferError::Call)?;
     loop {
         let more = guest.station.take_in().map_err(TransferError::Port)?;
-        // the way back must be known before the first answer leaves
-        let caller = guest.station.with(|e, _| e.callers().next());
-        if let Some(caller) = caller.filter(|c| known != Some(*c)) {
-            match guest.answer(caller.ip()) {
-                // one that cannot be answered is no caller: it may be forged
-                Ok(()) | Err(GuestError::NoWay(_) | GuestError::NoNeighbour(..)) => known = Some(caller),
-                Err(other) => return Err(other.into()),
-            }
-        }
         let next = guest.station.send_out().map_err(TransferError::Port)?;
         let accepted = guest.station.with(|e, _| {
             let id = e.accept(port)?;
             e.stop_listening(port);
             Some((id, e.addresses(id)?.1))
         });
-        if let Some(accepted) = accepted {
-            return Ok(accepted);
+        if let Some((id, from)) = accepted {
+            guest.settle(from.ip());
+            return Ok((id, from));
         }
         if !more && !guest.station.with(|e, _| e.wants_to_send()) {
             let look = guest.station.clock().now() + LOOK;

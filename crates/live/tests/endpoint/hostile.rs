@@ -6,7 +6,7 @@ use bentpipe_base::Timestamps;
 use bentpipe_base::{
     Dscp, Duration, Ecn, Flags, Instant, ProbeOption, Purpose, Rng, SackList, Seq, Size, TcpHeader,
 };
-use bentpipe_live::endpoint::{ConnId, EndpointError, News, Settings};
+use bentpipe_live::endpoint::{ConnId, Ending, EndpointError, News, Settings};
 use bentpipe_tcp::{Config, ReceiveBuffer};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Segment, emit, parse};
@@ -228,6 +228,43 @@ fn a_flood_of_calls_and_strangers_is_bounded() {
     assert_eq!(end.endpoint.connections(), 0);
 }
 
+/// Calls that nobody goes on with, forged or abandoned: one who means it gets in all the same, even over a long path, and the flood is forgotten silently.
+#[test]
+fn half_open_callers_keep_nobody_out() {
+    let mut end = victim(1, 65_536);
+    let mut now = Instant::ZERO;
+    let flood = |end: &mut End, now: Instant, ports: core::ops::Range<u16>| {
+        for sport in ports {
+            let syn = TcpHeader { flags: Flags::SYN, seq: Seq(u32::from(sport)), ..TcpHeader::default() };
+            end.with(now, |e, cx| e.packet(cx, &packet(false, sport, syn, &[]), &VnetHeader::default()));
+        }
+    };
+    flood(&mut end, now, 1000..1100);
+    flush(&mut end, now);
+    assert_eq!((end.endpoint.connections(), end.endpoint.counters().overflowed), (16, 84));
+    let syn = TcpHeader { flags: Flags::SYN, seq: Seq(99), window: 65_535, ..TcpHeader::default() };
+    end.with(now, |e, cx| e.packet(cx, &packet(false, 7, syn, &[]), &VnetHeader::default()));
+    let answers = flush(&mut end, now);
+    let answer = answers.iter().map(|a| parse(a).unwrap()).find(|s| s.dport == 7).unwrap();
+    assert_eq!((answer.tcp.flags, answer.tcp.ack), (Flags(0x12), Seq(100)));
+    // a round trip later, with the flood going on
+    now += Duration::from_millis(600);
+    flood(&mut end, now, 2000..2015);
+    let peer = answer.tcp.seq.at(1);
+    let ack =
+        TcpHeader { seq: Seq(100), ack: peer, flags: Flags(0x18), window: 65_535, ..TcpHeader::default() };
+    end.with(now, |e, cx| e.packet(cx, &packet(false, 7, ack, b"hello"), &VnetHeader::default()));
+    flush(&mut end, now);
+    // one that is open is never pushed out, however many call
+    flood(&mut end, now, 3000..4000);
+    flush(&mut end, now);
+    let id = end.endpoint.accept(80).unwrap();
+    let mut heard = [0; 9];
+    assert_eq!(end.endpoint.read(now, id, &mut heard), Ok(5));
+    assert_eq!((&heard[..5], end.endpoint.accept(80)), (&b"hello"[..], None));
+    assert_eq!(end.endpoint.connections(), 16, "it counted as one who waits");
+}
+
 /// Between two honest ends somebody sends segments of his own with wrong bytes: those that the engine refuses, or that repeat what had arrived,
 /// change nothing.
 #[test]
@@ -318,4 +355,71 @@ fn uncut_packets_count_as_their_pieces() {
     assert_eq!(end.endpoint.read(Instant::ZERO, id, &mut heard), Ok(29_200));
     Content(8).check(0, &heard[..29_200]);
     assert_eq!(end.endpoint.read(Instant::ZERO, id, &mut heard), Ok(0));
+}
+
+/// What a router sends back of `packet`, which it cannot forward (RFC 792, RFC 4443).
+fn too_big(packet: &[u8], mtu: u16) -> Vec<u8> {
+    let v6 = packet[0] >> 4 == 6;
+    let quoted = &packet[..if v6 { 60 } else { 28 }];
+    let mut bytes = if v6 { vec![0; 48] } else { vec![0; 28] };
+    let len = (bytes.len() + quoted.len()) as u16;
+    if v6 {
+        (bytes[0], bytes[6], bytes[7]) = (0x60, 58, 64);
+        bytes[4..6].copy_from_slice(&(len - 40).to_be_bytes());
+        bytes[24..40].copy_from_slice(&packet[8..24]);
+        bytes[40] = 2;
+        bytes[46..48].copy_from_slice(&mtu.to_be_bytes());
+    } else {
+        (bytes[0], bytes[8], bytes[9]) = (0x45, 64, 1);
+        bytes[2..4].copy_from_slice(&len.to_be_bytes());
+        bytes[16..20].copy_from_slice(&packet[12..16]);
+        (bytes[20], bytes[21]) = (3, 4);
+        bytes[26..28].copy_from_slice(&mtu.to_be_bytes());
+    }
+    bytes.extend_from_slice(quoted);
+    bytes
+}
+
+/// A path that takes no long packets: the sender says so when a router told it and nothing gets through; a router that cannot know what is in flight is not believed.
+#[test]
+fn a_path_for_shorter_packets_ends_a_transfer_with_a_word() {
+    for (v6, forged, segment) in
+        [(false, false, 1360), (true, false, 1340), (false, true, 0), (true, true, 0)]
+    {
+        let mut end = victim(1, 65_536);
+        let mut now = Instant::ZERO;
+        let syn = TcpHeader {
+            flags: Flags::SYN,
+            seq: Seq(99),
+            mss: Some(1460),
+            window: 65_535,
+            ..TcpHeader::default()
+        };
+        end.with(now, |e, cx| e.packet(cx, &packet(v6, 7, syn, &[]), &VnetHeader::default()));
+        let peer = parse(&flush(&mut end, now)[0]).unwrap().tcp.seq.at(1);
+        let ack =
+            TcpHeader { seq: Seq(100), ack: peer, flags: Flags::ACK, window: 65_535, ..TcpHeader::default() };
+        end.with(now, |e, cx| e.packet(cx, &packet(v6, 7, ack, &[]), &VnetHeader::default()));
+        flush(&mut end, now);
+        let id = end.endpoint.accept(80).unwrap();
+        assert_eq!(end.endpoint.write(id, &vec![3; 20_000]), Ok(20_000));
+        let mut sent = flush(&mut end, now);
+        if forged {
+            let seq = if v6 { 44 } else { 24 };
+            sent[0][seq] ^= 0x40; // a place in the stream that nobody has reached
+        }
+        let says = too_big(&sent[0], 1400);
+        end.with(now, |e, cx| e.packet(cx, &says, &VnetHeader::default()));
+        for cut in 0..says.len() {
+            end.with(now, |e, cx| e.packet(cx, &says[..cut], &VnetHeader::default()));
+        }
+        flush(&mut end, now);
+        assert_eq!(end.endpoint.ending(id), None, "something may still get through");
+        while end.endpoint.ending(id).is_none() && now < Instant::ZERO + Duration::from_secs(30) {
+            now = end.endpoint.next_at();
+            flush(&mut end, now);
+        }
+        let ending = (!forged).then_some(Ending::TooBig { mtu: 1400, segment });
+        assert_eq!(end.endpoint.ending(id), ending, "v6 {v6}, forged {forged}");
+    }
 }

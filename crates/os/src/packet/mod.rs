@@ -43,6 +43,8 @@ pub struct VethPort {
     name: String,
     /// Ethernet header of what is sent, without its type.
     mac: [u8; 12],
+    /// Where the last frame that was read came from.
+    from: [u8; 6],
     stamps: Stamps,
     drops: PortDrops,
 }
@@ -83,7 +85,7 @@ impl VethPort {
         both[..6].copy_from_slice(&mac);
         both[6..].copy_from_slice(&mac);
         let (stamps, drops) = (Stamps::default(), PortDrops::default());
-        Ok(Self { socket, name: name.to_owned(), mac: both, stamps, drops })
+        Ok(Self { socket, name: name.to_owned(), mac: both, from: [0; 6], stamps, drops })
     }
 
     /// From now on frames come from `own` and go to `next`, as on a network where neighbours have addresses of their own.
@@ -91,6 +93,11 @@ impl VethPort {
         let (to, from) = self.mac.split_at_mut(6);
         to.copy_from_slice(&next);
         from.copy_from_slice(&own);
+    }
+
+    /// The hardware address that the last packet which was received came from.
+    pub const fn came_from(&self) -> [u8; 6] {
+        self.from
     }
 
     /// What may wait to be read before packets are lost, in bytes of the kernel's measure: a packet of 1500 bytes counts about 2300,
@@ -181,6 +188,7 @@ impl PacketPort for VethPort {
                 self.drops.not_ip += 1;
                 continue;
             }
+            self.from.copy_from_slice(&ethernet[6..12]);
             return Ok(Some(Received { vnet: vnet.without(ETHERNET as u16), len, at }));
         }
         Ok(None)

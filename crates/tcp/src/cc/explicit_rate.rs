@@ -57,6 +57,7 @@ params! {
 /// For the table of schemes.
 pub const LAW: Law = Law {
     params: ExplicitRateParams::LIST,
+    grants: true,
     copies: true,
     ..Law::new("explicit-rate", |start, values| {
         Box::new(ExplicitRate::new(start, ExplicitRateParams::of(values)))

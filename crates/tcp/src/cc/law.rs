@@ -145,6 +145,8 @@ pub struct Law {
     pub linux: Option<Build>,
     /// It sends probe segments.
     pub probes: bool,
+    /// It believes granted rates, and its receivers are told of them.
+    pub grants: bool,
     /// It may send copies that ask nothing of the path: the peer is told nothing of them.
     pub copies: bool,
 }
@@ -152,7 +154,16 @@ pub struct Law {
 impl Law {
     /// A law without parameters and without a Linux variant.
     pub const fn new(name: &'static str, build: Build) -> Self {
-        Self { name, params: &[], check: |_| Ok(()), build, linux: None, probes: false, copies: false }
+        Self {
+            name,
+            params: &[],
+            check: |_| Ok(()),
+            build,
+            linux: None,
+            probes: false,
+            grants: false,
+            copies: false,
+        }
     }
 
     /// The defaults of all parameters.

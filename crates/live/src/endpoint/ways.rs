@@ -1,0 +1,179 @@
+//! A port whose packets find the next hop: on a network where neighbours have hardware addresses, each frame names one.
+//!
+//! Who calls knows its peer's beforehand ([`LedPort::lead`]). Who listens does not, and must answer without asking: the kernel's asking takes as long as a
+//! neighbour that is not there pleases, and a call with a forged address would hold up all others. So a call is answered to where it came from
+//! ([`LedPort::learn`]), and the peer that answers that answer has proved the way ([`LedPort::settle`]).
+
+use bentpipe_os::netlink::Mac;
+use bentpipe_os::port::{PortDrops, Received};
+use bentpipe_os::{PacketPort, VethPort};
+use bentpipe_wire::offload::VnetHeader;
+use bentpipe_wire::{Ends, Layout};
+use core::net::IpAddr;
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+
+/// Callers whose way is remembered at most; the one learned first goes first. As many as may be half-open, and some that just went.
+const MOST: usize = 512;
+/// Set in a hardware address that names many stations: nobody sends from it.
+const GROUP: u8 = 1;
+
+/// A packet socket with the way to whom its packets go.
+#[derive(Debug)]
+pub struct LedPort {
+    port: VethPort,
+    own: Mac,
+    /// While it listens.
+    ways: Option<Ways>,
+}
+
+/// By which way who calls a port can be reached.
+#[derive(Debug)]
+struct Ways {
+    port: u16,
+    known: VecDeque<(IpAddr, Mac)>,
+}
+
+impl LedPort {
+    /// A port of the interface with address `own`, which is where packets go until it is led.
+    pub(super) const fn new(port: VethPort, own: Mac) -> Self {
+        Self { port, own, ways: None }
+    }
+
+    /// Packets go to `next` from now on.
+    pub(super) fn lead(&mut self, next: Mac) {
+        self.ways = None;
+        self.port.lead(self.own, next);
+    }
+
+    /// Packets go to where the last packet from their receiver to our TCP port `port` came from.
+    pub(super) fn learn(&mut self, port: u16) {
+        self.ways = Some(Ways { port, known: VecDeque::new() });
+    }
+
+    /// Packets go to where they go for `peer`, and nothing is learned any more.
+    pub(super) fn settle(&mut self, peer: IpAddr) {
+        if let Some(next) = self.ways.take().and_then(|w| w.to(peer)) {
+            self.port.lead(self.own, next);
+        }
+    }
+}
+
+impl Ways {
+    /// A packet came from a neighbour.
+    fn hear(&mut self, packet: &[u8], from: Mac) {
+        let Ok(layout) = Layout::of(packet) else { return };
+        let at = layout.network.transport + 2;
+        if packet.get(at..at + 2) != Some(&self.port.to_be_bytes()) || from[0] & GROUP != 0 {
+            return;
+        }
+        let source = match layout.network.ends {
+            Ends::V4 { src, .. } => IpAddr::V4(src),
+            Ends::V6 { src, .. } => IpAddr::V6(src),
+        };
+        if let Some(way) = self.known.iter_mut().find(|w| w.0 == source) {
+            way.1 = from;
+            return;
+        }
+        if self.known.len() >= MOST {
+            self.known.pop_front();
+        }
+        self.known.push_back((source, from));
+    }
+
+    fn to(&self, host: IpAddr) -> Option<Mac> {
+        self.known.iter().find(|w| w.0 == host).map(|w| w.1)
+    }
+}
+
+/// Whom a packet goes to.
+fn destination(header: &[u8]) -> Option<IpAddr> {
+    match header.first()? >> 4 {
+        4 => Some(IpAddr::from(<[u8; 4]>::try_from(header.get(16..20)?).ok()?)),
+        6 => Some(IpAddr::from(<[u8; 16]>::try_from(header.get(24..40)?).ok()?)),
+        _ => None,
+    }
+}
+
+impl PacketPort for LedPort {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.port.fd()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let received = self.port.receive(buffer)?;
+        if let (Some(ways), Some(received)) = (&mut self.ways, &received)
+            && let Some(packet) = buffer.get(..received.len)
+        {
+            ways.hear(packet, self.port.came_from());
+        }
+        Ok(received)
+    }
+
+    fn send(&mut self, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<bool> {
+        if let Some(ways) = &self.ways {
+            let header = parts.iter().find(|p| !p.is_empty());
+            let Some(next) = header.and_then(|h| destination(h)).and_then(|to| ways.to(to)) else {
+                return Ok(false); // forgotten: it calls again
+            };
+            self.port.lead(self.own, next);
+        }
+        self.port.send(vnet, parts)
+    }
+
+    fn drops(&mut self) -> io::Result<PortDrops> {
+        self.port.drops()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_base::{Dscp, Ecn, Flags, TcpHeader};
+    use bentpipe_wire::{Segment, emit};
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    fn call(ends: Ends, dport: u16) -> Vec<u8> {
+        let tcp = TcpHeader { flags: Flags::SYN, ..TcpHeader::default() };
+        let (dscp, ecn, payload) = (Dscp::DEFAULT, Ecn::NotEct, &[][..]);
+        let mut bytes = Vec::new();
+        emit(&Segment { ends, sport: 1, dport, hops: 64, dscp, ecn, tcp, payload }, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn v4(last: u16) -> Ends {
+        Ends::V4 { src: Ipv4Addr::from(0x0a00_0000 + u32::from(last)), dst: Ipv4Addr::new(10, 55, 0, 2) }
+    }
+
+    #[test]
+    fn the_way_back_is_the_way_that_the_last_packet_came() {
+        let mut ways = Ways { port: 5000, known: VecDeque::new() };
+        let six = Ends::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::UNSPECIFIED };
+        ways.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 1]);
+        ways.hear(&call(six, 5000), [2, 0, 0, 0, 0, 6]);
+        ways.hear(&call(v4(2), 5001), [2, 0, 0, 0, 0, 2]); // to somebody else
+        ways.hear(&call(v4(3), 5000), [0xff; 6]); // from nobody
+        ways.hear(&call(v4(1), 5000)[..30], [2, 0, 0, 0, 0, 9]); // cut short
+        let host = |last| IpAddr::from([10, 0, 0, last]);
+        assert_eq!(ways.to(host(1)), Some([2, 0, 0, 0, 0, 1]));
+        assert_eq!(ways.to(IpAddr::V6(Ipv6Addr::LOCALHOST)), Some([2, 0, 0, 0, 0, 6]));
+        assert_eq!((ways.to(host(2)), ways.to(host(3))), (None, None));
+        ways.hear(&call(v4(1), 5000), [2, 0, 0, 0, 0, 7]);
+        assert_eq!((ways.to(host(1)), ways.known.len()), (Some([2, 0, 0, 0, 0, 7]), 2));
+        assert_eq!(destination(&call(six, 5000)), Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)));
+        assert_eq!(destination(&call(v4(1), 5000)), Some(IpAddr::from([10, 55, 0, 2])));
+        assert_eq!((destination(&[]), destination(&[0x45; 9])), (None, None));
+    }
+
+    #[test]
+    fn a_flood_of_forged_callers_is_bounded_and_the_last_are_known() {
+        let mut ways = Ways { port: 5000, known: VecDeque::new() };
+        for last in 0..2000 {
+            ways.hear(&call(v4(last), 5000), [2, 0, 0, 0, (last >> 8) as u8, last as u8]);
+        }
+        assert_eq!(ways.known.len(), MOST);
+        let host = |n: u16| IpAddr::from([10, 0, (n >> 8) as u8, n as u8]);
+        assert_eq!((ways.to(host(0)), ways.to(host(1999))), (None, Some([2, 0, 0, 0, 7, 0xcf])));
+    }
+}
