@@ -1,6 +1,6 @@
 //! Sending probe segments: which are due, what they copy and how they look. `probes.rs` says why, and knows what became of them.
 
-use crate::cc::{Path, Plan, SentSegment};
+use crate::cc::{Path, Plan, ProbeClock, SentSegment};
 use crate::connection::Connection;
 use crate::handshake::address;
 use crate::limits::Limit;
@@ -47,6 +47,9 @@ impl Connection {
         self.board.copy(start);
         let packet = self.build_copy(cx, (start, end), option, wish.mark);
         let bytes = Size(end - start);
+        if let (ProbeClock::Spare(_), Some(rate)) = (wish.clock, self.pace(plan, path)) {
+            self.pacer.sent(cx.now, rate, bytes); // copies and data together keep to the rate
+        }
         self.cc.on_sent(cx, path, &SentSegment { bytes, resent: false, probe: true });
         Some(packet)
     }

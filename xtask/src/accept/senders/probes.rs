@@ -1,4 +1,4 @@
-//! Probes of the engine that an unmodified kernel tells of, over emulated links (6).
+//! Probes of the engine that an unmodified kernel tells of, over emulated links (6). Their queues know no marks, but they are long enough: the user says so.
 
 use super::live::{L_BYTES, order, rig, single};
 use crate::accept::List;
@@ -18,7 +18,8 @@ pub(super) fn check(place: &Place, list: &mut List) {
         for (name, link, least) in [("case L", &Link::L, None), ("L without losses", &CLEAN, Some(TOLD))] {
             let bound = least.map_or_else(String::new, |l| format!(" of {:.0} %", l * 100.0));
             let what = format!("{name}, {scheme}: DSACKs tell of probes{bound}");
-            let order = order((Tcp::Engine, Tcp::Kernel), L_BYTES, 1, &[scheme]);
+            let order =
+                order((Tcp::Engine, Tcp::Kernel), L_BYTES, 1, &[scheme, "--set", "assume_priority=true"]);
             let measured =
                 single(&rig, link, order).and_then(|one| Ok((Probes::of(&one.flow)?, one.seconds)));
             list.line(
