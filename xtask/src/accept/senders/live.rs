@@ -62,6 +62,10 @@ pub(super) fn short(place: &Place, list: &mut List) {
     let kernel = times(&rig, &Link::L, (Tcp::Kernel, Tcp::Kernel), &["bbr"]);
     list.line(6, &judge("case L, the kernel's own bbr (reported)", kernel, |t| (seconds(&t), true)));
     case_l(&rig, list, &["bbr"], 1.15);
+    let bold = ["bbr", "--set", "startup_conserves=false"];
+    let what = "the same, startup_conserves = false (reported)";
+    let bold = times(&rig, &Link::L, (Tcp::Engine, Tcp::Kernel), &bold);
+    list.line(6, &judge(what, bold, |t| (seconds(&t), true)));
     // twelve of 1500 bytes are a hundredth of the transfer, and a sender that is told its rate has no use for them
     let granted = ["explicit-rate", "--set", "grant=100 Mbit/s", "--set", "timestamps=false"];
     case_l(&rig, list, &granted, 0.90);

@@ -7,8 +7,8 @@ use lab::Outcome;
 use lab::transfers::{Link, Tcp};
 use serde_json::Value;
 
-/// Case L without losses: nothing takes a probe, and no probe fills a hole, where it would count as data.
-const CLEAN: Link<'static> = Link { loss: (0.0, 0.0), ..Link::L };
+/// Case L without losses, and with a queue that holds whatever a window can send: nothing takes a probe, and no probe fills a hole, where it would count as data.
+const CLEAN: Link<'static> = Link { loss: (0.0, 0.0), buffer: "32 MB", ..Link::L };
 /// Of the probes of such a path, those that the receiver tells of.
 const TOLD: f64 = 0.99;
 
