@@ -32,6 +32,8 @@ fn a_gateway_fills_the_hop_of_a_receiver_with_a_small_window() {
         // 64 KB per second, less the handshake; and with the gateway at least what slow start alone brings
         assert!((0.3e6..0.55e6).contains(&goodput(0)), "{who:?}: {}", goodput(0));
         assert!(goodput(1) > 8.0 * goodput(0), "{who:?}: {} and {}", goodput(1), goodput(0));
-        assert_eq!(report["flows"][1]["retransmits"], 0, "the sender hears of no loss");
+        // there is none; but a machine that stands still for a moment lets the kernel send a tail loss probe
+        let resent = report["flows"][1]["retransmits"].as_u64().unwrap();
+        assert!(resent <= 2, "{who:?}: the sender hears of a loss: {resent} segments sent again");
     }
 }
