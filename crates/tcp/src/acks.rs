@@ -86,10 +86,11 @@ impl Connection {
         let bare = ack == una && segment.seq_len() == 0 && !window_changed;
         let claim = self.claim_probes(cx.now, segment, bare, &mut digest);
         self.board.acknowledge(ack, cx.now, &mut self.rate, &mut digest);
-        let segments = u32::try_from(digest.delivered / self.mss()).unwrap_or(u32::MAX).max(1);
+        let mss = self.mss();
         if let Some(probes) = &mut self.probes {
             // a receiver that merges segments acknowledges several at once: each of them counts
-            probes.acks += segments;
+            let segments = u32::try_from(digest.delivered / mss).unwrap_or(u32::MAX).max(1);
+            probes.acks = probes.acks.saturating_add(segments);
         }
         let rtt = self.take_rtt(cx.now, segment, &digest);
         if let Some(rtt) = rtt {

@@ -324,17 +324,16 @@ fn bytes_that_had_arrived_cannot_be_changed() {
     assert_eq!(duel.ends[RIGHT].endpoint.read(now, right, &mut buffer), Err(EndpointError::NotNow));
 }
 
+/// The SYN of a host on Ethernet.
+fn syn_of_a_host() -> TcpHeader {
+    TcpHeader { flags: Flags::SYN, seq: Seq(99), mss: Some(1460), window: 65_535, ..TcpHeader::default() }
+}
+
 /// A super-packet that the kernel did not cut is what its pieces are, acknowledgments included.
 #[test]
 fn uncut_packets_count_as_their_pieces() {
     let mut end = victim(1, 200_000);
-    let syn = TcpHeader {
-        flags: Flags::SYN,
-        seq: Seq(99),
-        mss: Some(1460),
-        window: 65_535,
-        ..TcpHeader::default()
-    };
+    let syn = syn_of_a_host();
     end.with(Instant::ZERO, |e, cx| e.packet(cx, &packet(false, 1000, syn, &[]), &VnetHeader::default()));
     let answer = flush(&mut end, Instant::ZERO);
     let peer = parse(&answer[0]).unwrap().tcp.seq.at(1);
@@ -388,13 +387,7 @@ fn a_path_for_shorter_packets_ends_a_transfer_with_a_word() {
     {
         let mut end = victim(1, 65_536);
         let mut now = Instant::ZERO;
-        let syn = TcpHeader {
-            flags: Flags::SYN,
-            seq: Seq(99),
-            mss: Some(1460),
-            window: 65_535,
-            ..TcpHeader::default()
-        };
+        let syn = syn_of_a_host();
         end.with(now, |e, cx| e.packet(cx, &packet(v6, 7, syn, &[]), &VnetHeader::default()));
         let peer = parse(&flush(&mut end, now)[0]).unwrap().tcp.seq.at(1);
         let ack =
