@@ -56,8 +56,13 @@ impl fmt::Display for Raised {
 /// Asks for real-time priority for the calling thread, then for a good nice value. What it starts does not inherit the
 /// former but does the latter, so a thread that starts others asks last.
 pub fn raise() -> Raised {
-    match fifo() {
-        Ok(()) => Raised { priority: Priority::RealTime(FIFO as u8), refused: None },
+    raise_to(FIFO as u8)
+}
+
+/// The same with a real-time priority of 1 to 99: for what measures others that ask for [`raise`], and must not wait for them.
+pub fn raise_to(priority: u8) -> Raised {
+    match schedule(libc::SCHED_FIFO, i32::from(priority)) {
+        Ok(()) => Raised { priority: Priority::RealTime(priority), refused: None },
         Err(refused) => {
             // on Linux this is the calling thread's alone
             let nice = rustix::process::setpriority_process(None, NICE);
