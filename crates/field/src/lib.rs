@@ -14,6 +14,7 @@ pub mod bed;
 pub mod cell;
 pub mod gateway;
 pub mod hop;
+pub mod matrix;
 pub mod place;
 pub mod reader;
 pub mod report;
