@@ -20,4 +20,5 @@ pub mod reader;
 pub mod report;
 pub mod run;
 pub mod sender;
+pub mod slow;
 pub mod watch;

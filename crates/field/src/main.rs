@@ -7,6 +7,7 @@ use bentpipe_field::hop::dice::Dice;
 use bentpipe_field::hop::record::pcap;
 use bentpipe_field::matrix::cell::cells;
 use bentpipe_field::matrix::{self, Matrix};
+use bentpipe_field::slow::{self, Case};
 use bentpipe_field::{report, run};
 use std::fs::File;
 use std::io::BufWriter;
@@ -15,11 +16,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.iter().any(|w| w == "--help") {
-        println!("{USAGE}\n\n{MATRIX}");
+        println!("{USAGE}\n\n{MATRIX}\n\n{READERS}");
         return ExitCode::SUCCESS;
     }
     let done = match words.split_first() {
         Some((first, rest)) if first == "matrix" => matrix(rest),
+        Some((first, rest)) if first == "readers" => readers(rest),
         _ => Cell::parse(&words).and_then(|cell| go(&cell)),
     };
     match done {
@@ -80,6 +82,30 @@ fn matrix(words: &[String]) -> Result<(), String> {
     );
     ran.iter().skip(ran.len().saturating_sub(40)).for_each(|r| println!("{}", r.line()));
     Ok(())
+}
+
+const READERS: &str = "usage: field readers [--only WORD] [--seed 1] [--bin FILE]      slow readers, simulated; --only: cases whose name holds the word";
+
+fn readers(words: &[String]) -> Result<(), String> {
+    let (mut only, mut seed) = (String::new(), 1);
+    let mut program = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("bentpipe");
+    for pair in words.chunks(2) {
+        match pair {
+            [name, value] if name == "--only" => only.clone_from(value),
+            [name, value] if name == "--bin" => program = value.into(),
+            [name, value] if name == "--seed" => {
+                seed = value.parse().map_err(|_| format!("--seed {value}\n{READERS}"))?;
+            }
+            _ => return Err(format!("{}: unknown, or without value\n{READERS}", pair[0])),
+        }
+    }
+    let file = std::env::temp_dir().join(format!("bentpipe-readers-{}.toml", std::process::id()));
+    let eager = Case::Stops(0.0).simulate(&program, seed, &file)?.read;
+    for case in slow::cases().into_iter().filter(|c| c.to_string().contains(&only)) {
+        let judged = case.judge(case.simulate(&program, seed, &file)?, eager);
+        println!("{:<28} {:<70} {}", case.to_string(), judged.text, if judged.met { "ok" } else { "MISS" });
+    }
+    std::fs::remove_file(&file).map_err(|e| format!("{}: {e}", file.display()))
 }
 
 fn go(cell: &Cell) -> Result<(), String> {

@@ -103,9 +103,11 @@ impl Clock {
     fn reader(self, reader: &mut Reader) {
         match reader {
             Reader::Eager | Reader::Slow(_) => {}
-            Reader::Pause { from, to } => {
+            Reader::Turns { rates: _, each } => self.step(each),
+            Reader::Pause { from, to, every } => {
                 self.date(from);
                 self.date(to);
+                every.iter_mut().for_each(|every| self.step(every));
             }
             Reader::StopAt(at) => self.date(at),
         }

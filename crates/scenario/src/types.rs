@@ -311,12 +311,21 @@ pub enum Reader {
     Eager,
     /// At most this rate.
     Slow(Rate),
+    /// At most these rates in turn.
+    Turns {
+        /// The rates.
+        rates: [Rate; 2],
+        /// How long a turn is.
+        each: Duration,
+    },
     /// Eagerly, except for a pause.
     Pause {
         /// Start of the pause.
         from: Instant,
         /// End of the pause.
         to: Instant,
+        /// From one pause to the next; none: there is one.
+        every: Option<Duration>,
     },
     /// Eagerly until this instant, then never again.
     StopAt(Instant),
