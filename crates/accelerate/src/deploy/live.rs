@@ -6,7 +6,6 @@
 use super::engine::{Engine, Orders};
 use super::resume::{self, Keeping, News};
 use super::run::Event;
-use crate::path::buffers::COSTS;
 use crate::path::{Addresses, Attendant, Core, Middle, Other, Running, Setup, Unit};
 use crate::policy::{Opening, Policy};
 use crate::status::{Figures, FlowFigures, FlowPage};
@@ -113,7 +112,6 @@ fn config(orders: &Orders) -> Config {
             per_flow: limits.per_flow,
             ..Limits::default()
         },
-        buffers: COSTS,
         timeouts: Timeouts {
             opening: limits.opening,
             established: limits.idle,

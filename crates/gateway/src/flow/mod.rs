@@ -19,6 +19,7 @@ mod forward;
 mod handshake;
 mod header;
 mod ranges;
+mod reader;
 mod receiver;
 mod repair;
 mod rest;
