@@ -7,12 +7,14 @@ mod check;
 mod divert;
 mod engine;
 mod error;
+mod firewall;
 mod kept;
 #[cfg(test)]
 mod kept_tests;
 mod live;
 mod plan;
 mod privileges;
+mod reload;
 mod resume;
 mod run;
 #[cfg(test)]
@@ -21,7 +23,10 @@ mod sandbox;
 mod session;
 mod setup;
 mod signals;
+mod stop;
 mod undo;
+mod watch;
+mod watch_rules;
 
 pub use check::{Check, Finding, Standing, check};
 pub use engine::{Bare, Engine, Inline, Orders, Start};
@@ -32,4 +37,5 @@ pub use plan::{Plan, Step};
 pub use run::{Event, Level, Running, run};
 pub use sandbox::Sandbox;
 pub use session::{RUN_FOLDER, Session, Sessions};
+pub use stop::stop;
 pub use undo::undo;

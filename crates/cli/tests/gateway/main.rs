@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
+mod firewall;
 mod lab;
 mod restart;
 
@@ -69,7 +70,7 @@ fn what_is_missing_is_named_before_anything_is_changed() {
         &["records /nowhere/flows.csv", "no such folder"],
     );
     refused(&lab.file("[status]\nprometheus = \"192.0.2.1:9464\"\n"), &["metrics at 192.0.2.1:9464"]);
-    refused(&lab.file("[[rules]]\naction = \"drop\"\n"), &["gw.toml:8:10", "it can be accelerate, pass"]);
+    refused(&lab.file("[[rules]]\naction = \"drop\"\n"), &["gw.toml:9:10", "it can be accelerate, pass"]);
     let file = lab.file("");
     for (args, wanted) in [
         ("link add bentsat type veth peer name other", "interface bentsat"),
@@ -306,7 +307,7 @@ fn its_file_is_read_again_without_losing_a_connection() {
     let refused = reload();
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        err(&refused).contains("gw.toml:8:10") && err(&refused).contains("did you mean `pass`?"),
+        err(&refused).contains("gw.toml:9:10") && err(&refused).contains("did you mean `pass`?"),
         "{}",
         err(&refused)
     );
@@ -337,6 +338,36 @@ fn it_keeps_no_more_rights_than_it_needs() {
         let status = text(&thread.path().join("status"));
         let line = status.lines().find_map(|l| l.strip_prefix("CapEff:\t")).expect("a set");
         assert_eq!(u64::from_str_radix(line, 16).expect("a number") & !most, 0, "{status}");
+    }
+}
+
+#[test]
+fn a_priority_that_is_refused_is_said() {
+    let Some(lab) = Lab::new("priority", true) else { return };
+    let without = ["setpriv", "--bounding-set=-sys_nice"];
+    let file = lab.file("");
+    let checked = lab.start_as_output(&["check", &file], &without);
+    assert!(
+        checked.contains("--  priority")
+            && checked.contains("ordinary priority for the data thread, real time is refused"),
+        "{checked}"
+    );
+    assert!(out(&lab.gateway(&["check", &file])).contains("ok  priority"));
+    for (under, wanted) in
+        [(&without[..], "ordinary priority (real time refused"), (&[], "real-time priority 10")]
+    {
+        let gateway = lab.start_as(&["run", &file], under);
+        let is_refused = !under.is_empty();
+        assert_eq!(
+            gateway.lines.contains("event=\"priority\" text=\"the data thread has ordinary"),
+            is_refused,
+            "{}",
+            gateway.lines
+        );
+        let status = out(&lab.gateway(&["status"]));
+        assert!(status.contains(&format!("data thread  {wanted}")), "{status}");
+        assert!(figures(&lab)["priority"].as_str().is_some_and(|p| p.starts_with(wanted)));
+        gateway.end(Signal::TERM);
     }
 }
 
@@ -447,7 +478,7 @@ fn inline_it_is_the_wire_between_two_interfaces() {
         ip("-6 addr add fd77:1::3/64 dev b0 nodad").expect("an address");
     });
     let file = lab.file("");
-    let inline = text(Path::new(&file)).replace("routed", "inline");
+    let inline = text(Path::new(&file)).replace("routed", "inline").replace("watch = \"0 s\"\n", "");
     fs::write(&file, inline).expect("a file");
     let reach = |address: &str| {
         let args = ["-c", "2", "-i", "0.1", "-W", "2", address];
