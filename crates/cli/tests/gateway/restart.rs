@@ -99,7 +99,9 @@ fn a_planned_restart_keeps_connections_accelerated() {
         assert_eq!(status, Some(0), "{log}");
         assert!(log.contains("stopped for another to take its place"), "{log}");
         for _ in 0..2 {
-            streams.iter_mut().for_each(|stream| echo(stream, 1_000_000));
+            for stream in &mut streams {
+                echo(stream, 1_000_000);
+            }
         }
         assert_eq!(taken_up(&lab), 2, "round {round}");
         gateway = new;
@@ -113,17 +115,23 @@ fn a_planned_restart_keeps_connections_accelerated() {
         err(&stopped)
     );
     assert_eq!(gateway.wait().0, Some(0));
-    streams.iter_mut().for_each(|stream| echo(stream, 2000));
+    for stream in &mut streams {
+        echo(stream, 2000);
+    }
     let mut gateway = lab.start(&file);
     gateway.wait_for("event=\"connections\" text=\"2 are taken up after ");
     for _ in 0..2 {
-        streams.iter_mut().for_each(|stream| echo(stream, 1_000_000));
+        for stream in &mut streams {
+            echo(stream, 1_000_000);
+        }
     }
     assert_eq!(taken_up(&lab), 2);
     // a stop for good leaves nothing
     assert_eq!(out(&lab.gateway(&["stop"])), "gateway gateway has ended\n");
     assert_eq!(gateway.wait().0, Some(0));
-    streams.iter_mut().for_each(|stream| echo(stream, 2000));
+    for stream in &mut streams {
+        echo(stream, 2000);
+    }
     assert_eq!(lab.traces(), before);
     assert!(err(&lab.gateway(&["stop"])).contains("no gateway is running"));
 }
