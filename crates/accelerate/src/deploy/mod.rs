@@ -3,6 +3,7 @@
 //! The way of a gateway: [`check()`] (findings, and a rehearsal in a network namespace of its own) -> [`run()`]: lock, session file, [`Plan`] carried out, capabilities given up,
 //! the data path behind [`Engine`], until a signal -> everything taken back. [`undo()`] takes back what a killed one has left.
 
+mod before;
 mod check;
 mod divert;
 mod engine;

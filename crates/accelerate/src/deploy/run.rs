@@ -1,21 +1,20 @@
 //! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests and the passing of time; at the end all is taken back.
 
+use super::before;
 use super::check::check;
 use super::divert::Scope;
 use super::engine::{Engine, Inline, Orders, Start};
 use super::error::Error;
-use super::kept::Kept;
 use super::plan::Plan;
 use super::privileges;
 use super::sandbox::Sandbox;
 use super::session::{Locked, Session, Sessions};
 use super::setup::{self, Debts};
 use super::signals::{Signals, Wish};
-use super::stop;
-use super::watch::{self, Watch};
+use super::watch::Watch;
 use crate::status::{Figures, Groups, Http, PAGE, Records, Reply, Request, Status, Verdict, metrics};
 use bentpipe_base::{Duration, Instant};
-use bentpipe_os::clock::{monotonic, realtime};
+use bentpipe_os::clock::realtime;
 use bentpipe_os::lines::{Asked, Server};
 use bentpipe_os::{Clock, PacketPort, namespace, wait};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
@@ -71,7 +70,7 @@ impl core::fmt::Debug for Running<'_> {
 }
 
 impl Running<'_> {
-    fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
+    pub(super) fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
         (self.log)(&Event { level, name, text: text.into() });
     }
 }
@@ -85,7 +84,7 @@ pub fn run(mut running: Running<'_>, file: GatewayFile) -> Result<(), Error> {
     running.sessions.make()?;
     let lock = match running.sessions.lock(&name)? {
         Some(lock) => lock,
-        None if running.replace => replace(&mut running, &file)?,
+        None if running.replace => before::replace(&mut running, &file)?,
         None => {
             let pid = running.sessions.choose(Some(&name)).map_or(0, |s| s.pid);
             return Err(Error::Runs { name, pid });
@@ -116,21 +115,6 @@ struct Ended {
     why: String,
     /// Another one is to go on with its connections.
     keeps: bool,
-}
-
-/// Has the gateway of this name stop, once it is certain that nothing else is in the way.
-fn replace(running: &mut Running<'_>, file: &GatewayFile) -> Result<Locked, Error> {
-    let name = &file.deploy.name;
-    let found = check(file, &running.sessions, running.inline.is_some());
-    found.refuse_beside_running()?;
-    running.say(
-        Level::Info,
-        "replacing",
-        format!("gateway {name} is asked to stop and leave its connections"),
-    );
-    stop::stop(&running.sessions, Some(name), true)?;
-    running.sessions.make()?;
-    running.sessions.lock(name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid: 0 })
 }
 
 struct Prepared {
@@ -166,55 +150,11 @@ fn prepare(running: &mut Running<'_>, file: &GatewayFile) -> Result<Prepared, Er
     Ok(Prepared { session, plan: found.plan, signals })
 }
 
-/// Looks at what goes on before anything is diverted; none when that is not wanted, or a gateway was there just now. Says when it is told to stop.
-fn look_before(
-    running: &mut Running<'_>,
-    file: &GatewayFile,
-    session: &Session,
-    (signals, clock): (&mut Signals, &Clock),
-) -> Result<(Option<Watch>, bool), Error> {
-    let place = running.sessions.place(&session.name, session.network);
-    let is_wanted =
-        file.deploy.kind == Kind::Routed && !file.deploy.watch.is_zero() && Scope::of(file) != Scope::Nothing;
-    if !is_wanted || Kept::is_there(&place, monotonic()) {
-        return Ok((None, false));
-    }
-    let mut watch = match Watch::begin(&file.deploy, clock.now()) {
-        Ok(watch) => watch,
-        Err(why) => {
-            running.say(Level::Warning, "not watched", why);
-            return Ok((None, false));
-        }
-    };
-    running.say(
-        Level::Info,
-        "watching",
-        format!("for up to {} s, who answers before the start", watch::BEFORE.as_secs_f64()),
-    );
-    while !watch.is_ready(clock.now()) {
-        wait::wait(&[signals.fd()], Some(watch.next), clock, Duration::ZERO)
-            .map_err(|e| Error::system("waiting", e))?;
-        if signals.take().contains(&Wish::Stop) {
-            return Ok((None, true));
-        }
-    }
-    match watch.start(&file.deploy, clock.now()) {
-        Ok(peers) => {
-            running.say(Level::Info, "watching", format!("{peers} peers answered just before the start"));
-            Ok((Some(watch), false))
-        }
-        Err(why) => {
-            running.say(Level::Warning, "not watched", why);
-            Ok((None, false))
-        }
-    }
-}
-
 /// From the first change to the last packet; says why it ended.
 fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Result<Ended, Error> {
     let Prepared { session, plan, mut signals } = prepared;
     let clock = Clock::start();
-    let (watch, is_told) = look_before(running, &file, &session, (&mut signals, &clock))?;
+    let (watch, is_told) = before::look(running, &file, &session, (&mut signals, &clock))?;
     if is_told {
         return Ok(Ended { why: "stopped by a signal before the start".to_owned(), keeps: false });
     }
