@@ -72,6 +72,25 @@ pub fn raise_to(priority: u8) -> Raised {
     }
 }
 
+/// What [`raise`] would get, found out by a thread that ends with it; when that is not real time, with the reason.
+///
+/// # Errors
+/// What would be got in its place, and why.
+pub fn foresee() -> Result<Priority, (Priority, String)> {
+    let tried = std::thread::Builder::new()
+        .name("priority".to_owned())
+        .spawn(raise)
+        .map(std::thread::JoinHandle::join);
+    match tried {
+        Ok(Ok(Raised { priority, refused: None })) => Ok(priority),
+        Ok(Ok(Raised { priority, refused: Some(why) })) => {
+            Err((priority, format!("real time is refused ({why})")))
+        }
+        Ok(Err(_)) => Err((Priority::Ordinary, "asking for it panicked".to_owned())),
+        Err(error) => Err((Priority::Ordinary, format!("there is no thread to ask with ({error})"))),
+    }
+}
+
 /// Makes the calling thread an ordinary one for a while.
 ///
 /// # Errors

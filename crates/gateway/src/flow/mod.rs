@@ -18,6 +18,7 @@ mod copies;
 mod forward;
 mod handshake;
 mod header;
+pub(crate) mod priority;
 mod ranges;
 mod reader;
 mod receiver;
