@@ -77,8 +77,15 @@ pub const USAGE: &str = "usage: field [OPTION VALUE]...      one run of the bed:
   --no-gateway       --bin FILE (bentpipe beside this program)     --more 'LINES'  of the gateway's file
   --out DIR          captures of both ends, the gateway's log and status   --json";
 
+impl Default for Cell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Cell {
-    fn new() -> Self {
+    /// The hop of the bed with nothing on it.
+    pub fn new() -> Self {
         let beside = std::env::current_exe().ok().map(|p| p.with_file_name("bentpipe"));
         Self {
             rate: 24e6,

@@ -17,6 +17,7 @@ pub mod hop;
 pub mod matrix;
 pub mod place;
 pub mod reader;
+pub mod recognition;
 pub mod report;
 pub mod run;
 pub mod sender;

@@ -124,6 +124,8 @@ fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
     let (from, end) = (seconds(cell.from), ran.length);
     let tens: Vec<Value> =
         (0..end / TEN).map(|k| round(flow.goodput(k * TEN, (k + 1) * TEN) / 1e6, 2)).collect();
+    let ones: Vec<Value> =
+        (0..end / SECOND).map(|k| round(flow.goodput(k * SECOND, (k + 1) * SECOND) / 1e6, 2)).collect();
     let empty = Vec::new();
     let read = ran.read.get(i).unwrap_or(&empty);
     let (resent_all, spell_all) = resent(&sent.samples, 0);
@@ -133,7 +135,7 @@ fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
     let again = measured.iter().filter(|s| !s.is_first).count();
     json!({
         "scheme": spec.scheme, "receiver": format!("{:?}", spec.receiver).to_lowercase(),
-        "goodput_mbps": round(flow.goodput(from, end) / 1e6, 3), "goodput_10s_mbps": tens,
+        "goodput_mbps": round(flow.goodput(from, end) / 1e6, 3), "goodput_10s_mbps": tens, "goodput_1s_mbps": ones,
         "read_100ms": read,
         "read_mbps": round(read_between(read, cell.from, end as f64 / 1e9) / 1e6, 3),
         "took_s": spec.bytes.and_then(|b| flow.time_for(b)).map(|t| round(t, 3)),
