@@ -12,8 +12,10 @@
 pub mod analyse;
 pub mod bed;
 pub mod cell;
+pub mod datagrams;
 pub mod gateway;
 pub mod hop;
+pub mod lines;
 pub mod matrix;
 pub mod place;
 pub mod reader;
@@ -22,4 +24,5 @@ pub mod report;
 pub mod run;
 pub mod sender;
 pub mod slow;
+pub mod untouched;
 pub mod watch;

@@ -4,6 +4,7 @@ pub(crate) mod matrix;
 pub(crate) mod once;
 pub(crate) mod readers;
 pub(crate) mod recognise;
+pub(crate) mod untouched;
 
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 
 use bentpipe_field::cell::Cell;
 use bentpipe_field::hop::record::pcap;
-use bentpipe_field::{report, run};
+use bentpipe_field::{lines, report, run};
 use std::fs::{self, File};
 use std::io::BufWriter;
 
@@ -22,7 +22,7 @@ pub(crate) fn command(cell: &Cell) -> Result<(), String> {
     if cell.json {
         println!("{figures}");
     } else {
-        print!("{}", report::lines(cell, &figures));
+        print!("{}", lines::lines(cell, &figures));
     }
     Ok(())
 }

@@ -99,6 +99,9 @@ impl Ran {
 }
 
 /// Runs all cells; `tell` hears of each as it is done, in no order. The result is in the order of the cells.
+///
+/// # Errors
+/// When there is no folder for the scenarios. A cell that cannot be run says so itself.
 pub fn run(matrix: &Matrix, tell: impl Fn(&Ran) + Sync) -> Result<Vec<Ran>, String> {
     let folder = std::env::temp_dir().join(format!("bentpipe-matrix-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
