@@ -42,14 +42,16 @@ for again in range(2 if kind == "fastopen" else 1):      # the second time with 
         s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
-    s.settimeout(10)
     sizes = list(SIZES)
     if kind == "fastopen":
+        # blocking: what is not taken at once is not sent with the SYN
         s.sendto(bytes(100), MSG_FASTOPEN, (address, PORT))
+        s.settimeout(10)
         got = 0
         while got < 100:
             got += len(s.recv(4096))
     else:
+        s.settimeout(10)
         s.connect((address, PORT))
     for size in sizes:
         s.sendall(bytes(i % 249 for i in range(size)))
