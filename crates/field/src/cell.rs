@@ -43,6 +43,8 @@ pub struct Cell {
     pub seed: u64,
     /// Connections.
     pub flows: Vec<Flow>,
+    /// Datagrams beside them to the first receiver, bit/s.
+    pub udp: f64,
     /// Length, s.
     pub seconds: f64,
     /// Figures are taken from here on, s.
@@ -72,13 +74,21 @@ pub const USAGE: &str = "usage: field [OPTION VALUE]...      one run of the bed:
   --reader HOW       eager, RATE, RATE/RATE@S (in turn), stop:S@EVERY
   --bytes N          each sends so much and ends   --app RATE   the sender's program writes so much, bit/s
   --flow SPEC        one more connection: words like cc=bbr,old,reader=8e6,bytes=1e6 by commas; in place of --flows
+  --udp RATE         datagrams of 1000 B beside them, bit/s
   --wmem 67108864    most of a sending socket
   --seconds 100      --from 40           figures from this second on
   --no-gateway       --bin FILE (bentpipe beside this program)     --more 'LINES'  of the gateway's file
   --out DIR          captures of both ends, the gateway's log and status   --json";
 
+impl Default for Cell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Cell {
-    fn new() -> Self {
+    /// The hop of the bed with nothing on it.
+    pub fn new() -> Self {
         let beside = std::env::current_exe().ok().map(|p| p.with_file_name("bentpipe"));
         Self {
             rate: 24e6,
@@ -91,6 +101,7 @@ impl Cell {
             events: Vec::new(),
             seed: 1,
             flows: Vec::new(),
+            udp: 0.0,
             seconds: 100.0,
             from: 40.0,
             wmem: 67_108_864,
@@ -153,6 +164,7 @@ impl Cell {
             }
             "--at" => self.events.push(event(value)?),
             "--seed" => self.seed = n()? as u64,
+            "--udp" => self.udp = n()?,
             "--seconds" => self.seconds = n()?,
             "--from" => self.from = n()?,
             "--wmem" => self.wmem = n()? as u64,

@@ -12,13 +12,17 @@
 pub mod analyse;
 pub mod bed;
 pub mod cell;
+pub mod datagrams;
 pub mod gateway;
 pub mod hop;
+pub mod lines;
 pub mod matrix;
 pub mod place;
 pub mod reader;
+pub mod recognition;
 pub mod report;
 pub mod run;
 pub mod sender;
 pub mod slow;
+pub mod untouched;
 pub mod watch;

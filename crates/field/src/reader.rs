@@ -50,7 +50,6 @@ impl Reader {
     /// Bytes it would have read by `t` seconds, were they always there; `None` for all there is.
     fn allowed(self, t: f64) -> Option<f64> {
         match self {
-            Self::Eager => None,
             Self::Rates(one, other, seconds) => {
                 let turns = (t / seconds).floor();
                 let whole = (turns / 2.0).floor();
@@ -58,7 +57,7 @@ impl Reader {
                 let now = if turns % 2.0 < 1.0 { one } else { other };
                 Some((first * one * seconds + second * other * seconds + (t - turns * seconds) * now) / 8.0)
             }
-            Self::Stops(..) => None,
+            Self::Eager | Self::Stops(..) => None,
         }
     }
 
@@ -75,7 +74,7 @@ impl Reader {
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Reads until the end of the stream or until told; counts into `total`. Time runs from the start of `clock`.
-pub fn read(stream: &mut TcpStream, how: Reader, clock: &Clock, total: &AtomicU64, end: &AtomicBool) {
+pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64, end: &AtomicBool) {
     let mut buffer = vec![0; 256 << 10];
     let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
     let mut granted = 0.0;

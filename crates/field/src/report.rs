@@ -1,17 +1,17 @@
-//! The figures of a run, as JSON and as lines to read.
+//! The figures of a run, as JSON.
 
 use crate::analyse::bound::old_receiver;
 use crate::analyse::flows::{Flow, flows};
 use crate::analyse::repairs::{Repairs, repairs};
-use crate::bed::{Receiver, receiver};
+use crate::bed::receiver;
 use crate::cell::Cell;
+use crate::datagrams;
 use crate::hop::direction::{Fate, SECOND};
 use crate::hop::record::Record;
 use crate::run::Ran;
 use crate::sender::{Sent, resent};
 use crate::watch::LONG;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 /// Steady state begins here.
 const STEADY: u64 = 10 * SECOND;
@@ -78,11 +78,18 @@ pub fn figures(cell: &Cell, ran: &Ran) -> Value {
         "flows": all,
         "intervals": intervals,
         "old_bound_mbps": round(old_receiver(cell.rate, cell.delay / 500.0, measured.share()) / 1e6, 3),
+        "udp": udp(cell, ran),
         "hop": hop(ran),
         "watchdog": { "worst_ms": round(worst as f64 / 1e6, 1), "over_15_ms_at": long.collect::<Vec<_>>() },
         "gateway": ran.gateway.as_ref().map(|[status, flows]| json!({
             "status": told(status), "flows": told(flows) })),
     })
+}
+
+fn udp(cell: &Cell, ran: &Ran) -> Value {
+    let [sent, arrived] = ran.udp.map(|n| n as f64);
+    let mbps = |n: f64| round(n * datagrams::SIZE as f64 * 8e3 / (ran.length as f64).max(1.0), 4);
+    json!({ "asked_mbps": cell.udp / 1e6, "sent_mbps": mbps(sent), "received_mbps": mbps(arrived) })
 }
 
 fn told(answer: &Result<Value, String>) -> Value {
@@ -124,6 +131,8 @@ fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
     let (from, end) = (seconds(cell.from), ran.length);
     let tens: Vec<Value> =
         (0..end / TEN).map(|k| round(flow.goodput(k * TEN, (k + 1) * TEN) / 1e6, 2)).collect();
+    let ones: Vec<Value> =
+        (0..end / SECOND).map(|k| round(flow.goodput(k * SECOND, (k + 1) * SECOND) / 1e6, 2)).collect();
     let empty = Vec::new();
     let read = ran.read.get(i).unwrap_or(&empty);
     let (resent_all, spell_all) = resent(&sent.samples, 0);
@@ -133,7 +142,7 @@ fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
     let again = measured.iter().filter(|s| !s.is_first).count();
     json!({
         "scheme": spec.scheme, "receiver": format!("{:?}", spec.receiver).to_lowercase(),
-        "goodput_mbps": round(flow.goodput(from, end) / 1e6, 3), "goodput_10s_mbps": tens,
+        "goodput_mbps": round(flow.goodput(from, end) / 1e6, 3), "goodput_10s_mbps": tens, "goodput_1s_mbps": ones,
         "read_100ms": read,
         "read_mbps": round(read_between(read, cell.from, end as f64 / 1e9) / 1e6, 3),
         "took_s": spec.bytes.and_then(|b| flow.time_for(b)).map(|t| round(t, 3)),
@@ -165,99 +174,4 @@ fn waits(mut r: Repairs) -> Value {
         "lost_first_transmissions": r.losses, "never": r.never, "worst_shown_at_s": round(r.worst_at, 3),
         "first": with(&mut r.first), "later": with(&mut r.later), "from_loss": with(&mut r.from_loss),
     })
-}
-
-/// The same as lines to read.
-pub fn lines(cell: &Cell, figures: &Value) -> String {
-    let mut text = String::new();
-    let list = |v: &Value| {
-        let all = v.as_array().into_iter().flatten();
-        all.map(|v| v.as_f64().map_or_else(String::new, |v| format!("{v}"))).collect::<Vec<_>>().join(" ")
-    };
-    for (i, flow) in figures["flows"].as_array().into_iter().flatten().enumerate() {
-        if flow["out_of_order"].is_null() {
-            let _ = writeln!(text, "flow {i}: FAILED {}", flow["failed"]);
-            continue;
-        }
-        let (r, s) = (&flow["repairs"], &flow["sender"]);
-        let _ = writeln!(
-            text,
-            "flow {i} {} {}: {} Mbit/s from {} s (read {}); each 10 s: {}",
-            flow["scheme"],
-            flow["receiver"],
-            flow["goodput_mbps"],
-            cell.from,
-            flow["read_mbps"],
-            list(&flow["goodput_10s_mbps"])
-        );
-        if !flow["took_s"].is_null() {
-            let _ = writeln!(
-                text,
-                "  took {} s from the first data segment to the last byte acknowledged",
-                flow["took_s"]
-            );
-        }
-        let _ = writeln!(
-            text,
-            "  {} first transmissions, {} out of order; {} sent again ({} of what was new, from {} s); {} lost",
-            flow["first_transmissions"],
-            flow["out_of_order"],
-            flow["sent_again"],
-            flow["sent_again_share"],
-            cell.from,
-            flow["lost"]
-        );
-        for (name, what) in [
-            ("first", "first repairs"),
-            ("later", "later repairs"),
-            ("from_loss", "loss to repair beyond RTT and queue"),
-        ] {
-            let _ = writeln!(
-                text,
-                "  {what}: {} of {} within 50 ms, median {} s, 99.9 % {} s, longest {} s",
-                r[name]["within_50_ms"],
-                r[name]["n"],
-                r[name]["median_s"],
-                r[name]["p999_s"],
-                r[name]["max_s"]
-            );
-        }
-        let _ = writeln!(
-            text,
-            "  {} shown and never repaired; slowest first repair shown at {} s; sender resent {} (spell {}), from 10 s {} (spell {}), {} timeouts",
-            r["never"],
-            r["worst_shown_at_s"],
-            s["retransmits"],
-            s["longest_spell"],
-            s["retransmits_from_10s"],
-            s["longest_spell_from_10s"],
-            s["timeouts"]
-        );
-    }
-    let each = |key: &str| {
-        let all = figures["intervals"].as_array().into_iter().flatten();
-        all.map(|i| format!("{}", i[key])).collect::<Vec<_>>().join(" ")
-    };
-    let _ = writeln!(text, "hop {}", figures["hop"]);
-    let _ = writeln!(
-        text,
-        "  each 10 s: packets {}; lost {}; full {}",
-        each("packets"),
-        each("lost"),
-        each("full")
-    );
-    if cell.flows.iter().any(|f| f.receiver != Receiver::Modern) {
-        let _ = writeln!(
-            text,
-            "  bound of an old receiver by these losses: {} Mbit/s from {} s; each 10 s: {}",
-            figures["old_bound_mbps"],
-            cell.from,
-            each("old_bound_mbps")
-        );
-    }
-    let _ = writeln!(text, "watchdog {}", figures["watchdog"]);
-    if !figures["gateway"].is_null() {
-        let _ = writeln!(text, "gateway {}", figures["gateway"]["flows"]);
-    }
-    text
 }

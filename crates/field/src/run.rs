@@ -2,6 +2,7 @@
 
 use crate::bed::{Bed, receiver};
 use crate::cell::Cell;
+use crate::datagrams;
 use crate::gateway::{self, Gateway};
 use crate::hop::relay::{self, Told};
 use crate::reader::{self, Reader};
@@ -13,7 +14,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 /// What one run left.
@@ -25,6 +26,8 @@ pub struct Ran {
     pub sent: Vec<Sent>,
     /// Bytes that each program had read, every 100 ms.
     pub read: Vec<Vec<u64>>,
+    /// Datagrams that were sent and that arrived.
+    pub udp: [u64; 2],
     /// When the machine stood still.
     pub gaps: Vec<Gap>,
     /// Length, ns.
@@ -86,10 +89,10 @@ fn go(
     let sender = bed.sender.within(|| namespace::network().map_err(|e| e.to_string()))?;
     let clock = Clock::start();
     thread::scope(|scope| {
-        let hop = scope.spawn(|| relay::run(ports, cell.settings(), cell.seed, &clock, &over));
-        let watch = scope.spawn(|| watch::watch(&clock, &watched, &end));
+        let hop = scope.spawn(|| relay::run(ports, cell.settings(), cell.seed, clock, &over));
+        let watch = scope.spawn(|| watch::watch(clock, &watched, &end));
         for ((listener, flow), total) in listeners.iter().zip(&cell.flows).zip(&totals) {
-            let (clock, end, watched) = (&clock, &end, &watched);
+            let (end, watched) = (&end, &watched);
             scope.spawn(move || {
                 watched.me();
                 receive(listener, flow.reader, clock, total, end);
@@ -99,13 +102,14 @@ fn go(
         for (i, flow) in cell.flows.iter().enumerate() {
             let to = SocketAddr::from((receiver(i), PORT));
             let job = Job { to, scheme: flow.scheme.clone(), bytes: flow.bytes, rate: flow.rate };
-            let (clock, end, sender) = (&clock, &end, &sender);
+            let (end, sender) = (&end, &sender);
             senders.push(scope.spawn(move || sender::send(sender, &job, clock, end)));
         }
+        let udp = (cell.udp > 0.0).then(|| scope.spawn(|| datagrams::run(bed, cell.udp, clock, &end)));
         let mut read: Vec<Vec<u64>> = vec![Vec::new(); cell.flows.len()];
         let all = (cell.seconds * 1e9) as u64;
         let mut note = 0;
-        while clock.now().0 < all && !senders.iter().all(|s| s.is_finished()) {
+        while clock.now().0 < all && !senders.iter().all(ScopedJoinHandle::is_finished) {
             note += NOTE.as_nanos() as u64;
             thread::sleep(Duration::from_nanos(note.saturating_sub(clock.now().0)));
             for (series, total) in read.iter_mut().zip(&totals) {
@@ -119,13 +123,14 @@ fn go(
         let sent: Result<Vec<Sent>, String> = senders.into_iter().map(|s| s.join().map_err(broken)).collect();
         over.store(true, Ordering::Relaxed);
         let hop = hop.join().map_err(broken)?.map_err(|e| format!("the hop: {e}"))?;
+        let udp = udp.map_or(Ok(Ok([0; 2])), |udp| udp.join().map_err(broken))??;
         let gaps = watch.join().map_err(broken)?;
-        Ok(Ran { hop, sent: sent?, read, gaps, length, gateway })
+        Ok(Ran { hop, sent: sent?, read, udp, gaps, length, gateway })
     })
 }
 
 /// Waits for the one connection and reads it.
-fn receive(listener: &TcpListener, how: Reader, clock: &Clock, total: &AtomicU64, end: &AtomicBool) {
+fn receive(listener: &TcpListener, how: Reader, clock: Clock, total: &AtomicU64, end: &AtomicBool) {
     let _ = listener.set_nonblocking(true);
     while !end.load(Ordering::Relaxed) {
         if let Ok((mut stream, _)) = listener.accept() {

@@ -67,7 +67,7 @@ fn connect(job: &Job, end: &AtomicBool) -> Result<TcpStream, String> {
 }
 
 /// Sends from a namespace until done, or told.
-pub fn send(net: impl AsFd, job: &Job, clock: &Clock, end: &AtomicBool) -> Sent {
+pub fn send(net: impl AsFd, job: &Job, clock: Clock, end: &AtomicBool) -> Sent {
     let connected = namespace::in_network(net, || connect(job, end));
     let stream = match connected.map_err(|e| e.to_string()).and_then(|c| c) {
         Ok(stream) => stream,
@@ -90,7 +90,7 @@ pub fn send(net: impl AsFd, job: &Job, clock: &Clock, end: &AtomicBool) -> Sent 
     })
 }
 
-fn write(mut stream: &TcpStream, job: &Job, clock: &Clock, end: &AtomicBool) -> Option<String> {
+fn write(mut stream: &TcpStream, job: &Job, clock: Clock, end: &AtomicBool) -> Option<String> {
     let block = vec![0x5a; 128 << 10];
     let (mut left, begin, mut written) = (job.bytes.unwrap_or(u64::MAX), clock.now().0, 0_u64);
     while left > 0 && !end.load(Ordering::Relaxed) {
@@ -120,7 +120,7 @@ fn write(mut stream: &TcpStream, job: &Job, clock: &Clock, end: &AtomicBool) -> 
 }
 
 /// Asks the kernel now and then, and keeps what changed.
-fn samples(stream: &TcpStream, clock: &Clock, done: &AtomicBool) -> Vec<Sample> {
+fn samples(stream: &TcpStream, clock: Clock, done: &AtomicBool) -> Vec<Sample> {
     let mut all: Vec<Sample> = Vec::new();
     loop {
         let is_last = done.load(Ordering::Relaxed);

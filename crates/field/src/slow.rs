@@ -1,7 +1,10 @@
 //! Receivers of 65 535 B whose program reads slowly: the cases, what is asked of each, and their simulation.
 
 use crate::analyse::bound::alternating;
+use crate::bed::Receiver;
+use crate::cell::{Cell, Flow};
 use crate::reader::Reader;
+use crate::{report, run};
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
@@ -162,6 +165,31 @@ reader = {reader}
             RTT / 2.0,
             RATE * RTT / 8.0
         )
+    }
+
+    /// Runs it in the bed.
+    ///
+    /// # Errors
+    /// When the bed fails.
+    pub fn live(self, program: &Path, seed: u64) -> Result<Came, String> {
+        let reader = if self == Self::Stops(0.0) { Reader::Eager } else { self.reader() };
+        let flow =
+            Flow { scheme: "cubic".to_owned(), receiver: Receiver::Old, reader, bytes: None, rate: 0.0 };
+        let cell = Cell {
+            seed,
+            flows: vec![flow],
+            seconds: SECONDS,
+            from: FROM,
+            gateway: Some(program.to_owned()),
+            ..Cell::new()
+        };
+        let figures = report::figures(&cell, &run::run(&cell)?);
+        let figure = |name: &str| figures["flows"][0][name].as_f64().ok_or_else(|| format!("no {name}"));
+        Ok(Came {
+            read: figure("read_mbps")? * 1e6,
+            again: figure("sent_again")?,
+            new: figure("first_transmissions")?,
+        })
     }
 
     /// Simulates it.

@@ -28,7 +28,7 @@ impl Watched {
 }
 
 /// Watches until told. Gives the gaps over 5 ms.
-pub fn watch(clock: &Clock, watched: &Watched, end: &AtomicBool) -> Vec<Gap> {
+pub fn watch(clock: Clock, watched: &Watched, end: &AtomicBool) -> Vec<Gap> {
     const WORTH: u64 = 5_000_000;
     let (mut gaps, mut last, mut round) = (Vec::new(), clock.now().0, 0_u32);
     while !end.load(Ordering::Relaxed) {

@@ -38,7 +38,7 @@ const LAYERS: [Layer; 18] = [
     Layer { name: "results", on: &["base", "wire", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "sweep", on: &["base", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "os", on: &["base", "wire"], kind: Kind::Driver },
-    Layer { name: "field", on: &["base", "os"], kind: Kind::Driver },
+    Layer { name: "field", on: &["base", "wire", "os"], kind: Kind::Driver },
     Layer {
         name: "live",
         on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "os"],

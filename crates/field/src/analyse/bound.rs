@@ -53,7 +53,7 @@ mod tests {
             ([30e6, 25e6], 5.0, 1.0),
         ] {
             let (rate, _) = alternating(rates, turn, 23.2e6, 1.0);
-            let all = (rates[0].min(23.2e6) + rates[1].min(23.2e6)) / 2.0;
+            let all = f64::midpoint(rates[0].min(23.2e6), rates[1].min(23.2e6));
             assert!((rate / all - share).abs() < 6e-4, "{rates:?} {turn}: {}", rate / all);
         }
         assert!((alternating([24e6, 2e6], 5.0, 23.2e6, 1.0).1 - 22.676e6).abs() < 1e3);

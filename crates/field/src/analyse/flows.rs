@@ -128,7 +128,12 @@ impl Flow {
 
     fn backward(&mut self, record: &Record, segment: &Segment) {
         let sent = |seq| self.place(seq).filter(|place| *place <= self.highest);
-        let Some(ack) = sent(segment.ack).filter(|_| segment.is_ack && !segment.is_syn) else { return };
+        // the FIN counts as a byte and is none
+        let ack = self.place(segment.ack).filter(|place| *place <= self.highest + 1);
+        let Some(ack) = ack.map(|ack| ack.min(self.highest)).filter(|_| segment.is_ack && !segment.is_syn)
+        else {
+            return;
+        };
         let blocks = segment.blocks().iter();
         let blocks: Vec<_> = blocks
             .filter_map(|&(left, right)| Some((sent(left)?, sent(right)?)).filter(|b| b.0 < b.1))
@@ -216,6 +221,16 @@ pub(crate) mod tests {
         assert_eq!((flow.acked(9), flow.acked(10), flow.acked(99)), (0, 2000, 3000));
         assert_eq!((flow.time_for(2500), flow.time_for(3001)), (Some(11e-9), None));
         assert!((flow.goodput(10, 1_000_000_010) - 8000.0).abs() < 1e-6);
+    }
+
+    /// The acknowledgment of the last byte is that of the FIN as well.
+    #[test]
+    fn the_end_of_a_transfer_is_seen() {
+        let mut last = ack(9, 10, 1, &[]);
+        // one more than the data
+        last.head[28..32].copy_from_slice(&BASE.wrapping_add(1001).to_be_bytes());
+        let flow = &flows(&[data(1, 0, Fate::Out(5)), last])[0];
+        assert_eq!((flow.acked(9), flow.time_for(1000)), (1000, Some(8e-9)));
     }
 
     #[test]

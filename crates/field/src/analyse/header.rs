@@ -36,7 +36,7 @@ impl Segment {
         let ip = usize::from(head.first()? & 15) * 4;
         let total = u32::from(u16_at(2)?);
         // the offset of a fragment, or more fragments to come: not the headers we look for
-        let is_whole = u16_at(6)? & 0x3fff == 0;
+        let is_whole = u16_at(6)? << 2 == 0;
         if head[0] >> 4 != 4 || ip < 20 || *head.get(9)? != 6 || !is_whole || total > size {
             return None;
         }

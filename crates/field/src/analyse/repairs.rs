@@ -129,8 +129,8 @@ pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> R
                 }
                 (_, Some(wait)) => found.later.push(wait),
                 (_, None) => {
-                    found.never +=
-                        usize::from(repair.is_none() && shown.is_some_and(|shown| shown + AT_THE_END < end))
+                    let is_open = repair.is_none() && shown.is_some_and(|shown| shown + AT_THE_END < end);
+                    found.never += usize::from(is_open);
                 }
             }
         }

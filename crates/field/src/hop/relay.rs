@@ -6,6 +6,7 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_os::port::MAX_SUPER;
 use bentpipe_os::wait::{set_timer_slack, wait};
 use bentpipe_os::{Clock, PacketPort, TunPort, realtime};
+use bentpipe_wire::offload::VnetHeader;
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,7 +36,7 @@ pub fn run(
     [a, b]: [TunPort; 2],
     settings: [Settings; 2],
     seed: u64,
-    clock: &Clock,
+    clock: Clock,
     end: &AtomicBool,
 ) -> io::Result<Told> {
     let mut told = Told { priority: realtime::raise_to(PRIORITY).to_string(), ..Told::default() };
@@ -47,7 +48,7 @@ pub fn run(
     while !end.load(Ordering::Relaxed) {
         let next = sides.iter().filter_map(|s| s.1.next()).min().unwrap_or(u64::MAX);
         let deadline = Instant(next.min(clock.now().0 + LONGEST));
-        wait(&[sides[0].0.fd(), sides[1].0.fd()], Some(deadline), clock, Duration::ZERO)?;
+        wait(&[sides[0].0.fd(), sides[1].0.fd()], Some(deadline), &clock, Duration::ZERO)?;
         for side in [0, 1] {
             deliver(&mut sides, side, clock, &mut log, &mut told.refused)?;
             take(&mut sides[side], side == 0, &mut buffer, clock, &mut log)?;
@@ -62,7 +63,7 @@ fn take(
     (port, direction): &mut (TunPort, Direction),
     forward: bool,
     buffer: &mut [u8],
-    clock: &Clock,
+    clock: Clock,
     log: &mut Log,
 ) -> io::Result<()> {
     for _ in 0..AT_ONCE {
@@ -80,7 +81,7 @@ fn take(
 fn deliver(
     sides: &mut [(TunPort, Direction); 2],
     side: usize,
-    clock: &Clock,
+    clock: Clock,
     log: &mut Log,
     refused: &mut u64,
 ) -> io::Result<()> {
@@ -94,12 +95,13 @@ fn deliver(
             mark(log, number, Fate::Lost);
         }
         let Some(leaving) = leaving else { return Ok(()) };
-        let taken = port.send(&Default::default(), &[IoSlice::new(&leaving.bytes)])?;
+        let taken = port.send(&VnetHeader::default(), &[IoSlice::new(&leaving.bytes)])?;
         *refused += u64::from(!taken);
         if let Some(record) = log.at(leaving.number) {
-            match record.fate {
-                Fate::Out(_) => record.again = Some(now),
-                _ => (record.fate, record.due) = (Fate::Out(now), leaving.due),
+            if record.out().is_some() {
+                record.again = Some(now);
+            } else {
+                (record.fate, record.due) = (Fate::Out(now), leaving.due);
             }
         }
     }

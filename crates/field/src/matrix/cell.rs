@@ -1,6 +1,10 @@
 //! The cells of the matrix, and the scenario of each: one hop, its gateway, flows alike over it.
 
+use crate::bed::Receiver;
+use crate::cell as bed;
+use crate::reader::Reader;
 use std::fmt;
+use std::path::Path;
 
 /// Rates, Mbit/s.
 pub const RATES: [u32; 4] = [2, 10, 24, 100];
@@ -93,6 +97,30 @@ impl Cell {
     /// Bytes that the hop carries in a round trip, and at least 30 packets: its queue.
     fn queue(&self) -> f64 {
         (f64::from(self.rate) * f64::from(self.rtt) * 125.0).max(45_000.0)
+    }
+
+    /// The same in the bed, with the gateway of a program or without.
+    pub fn live(&self, program: &Path, gateway: bool, seed: u64) -> bed::Cell {
+        let part = f64::from(self.rate) * 1e6 * SLOW / f64::from(self.flows);
+        let flow = bed::Flow {
+            scheme: self.sender.to_owned(),
+            receiver: if self.receiver == "old" { Receiver::Old } else { Receiver::Modern },
+            reader: if self.receiver == "slow" { Reader::Rates(part, part, 1.0) } else { Reader::Eager },
+            bytes: self.transfer,
+            rate: 0.0,
+        };
+        bed::Cell {
+            rate: f64::from(self.rate) * 1e6,
+            delay: f64::from(self.rtt) / 2.0,
+            loss: [self.loss, 0.0],
+            queue: self.queue() as u64,
+            seed,
+            flows: vec![flow; self.flows as usize],
+            seconds: self.seconds(),
+            from: 0.0,
+            gateway: gateway.then(|| program.to_owned()),
+            ..bed::Cell::new()
+        }
     }
 
     /// The scenario, with the gateway or without.

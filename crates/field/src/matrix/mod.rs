@@ -4,6 +4,7 @@
 //! limit after the first seeds, more are run. Runs are those of `bentpipe sim`, on all cores.
 
 pub mod cell;
+pub mod page;
 pub mod paired;
 
 use cell::Cell;
@@ -32,6 +33,8 @@ pub struct Matrix {
     pub most: u64,
     /// Runs at a time.
     pub threads: usize,
+    /// In the bed in place of simulated.
+    pub live: bool,
 }
 
 /// A cell that was run.
@@ -96,6 +99,9 @@ impl Ran {
 }
 
 /// Runs all cells; `tell` hears of each as it is done, in no order. The result is in the order of the cells.
+///
+/// # Errors
+/// When there is no folder for the scenarios. A cell that cannot be run says so itself.
 pub fn run(matrix: &Matrix, tell: impl Fn(&Ran) + Sync) -> Result<Vec<Ran>, String> {
     let folder = std::env::temp_dir().join(format!("bentpipe-matrix-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -106,7 +112,7 @@ pub fn run(matrix: &Matrix, tell: impl Fn(&Ran) + Sync) -> Result<Vec<Ran>, Stri
     let jobs = Mutex::new(VecDeque::from(order));
     let done = Mutex::new(vec![None; matrix.cells.len()]);
     thread::scope(|scope| {
-        for worker in 0..matrix.threads.max(1) {
+        for worker in 0..if matrix.live { 1 } else { matrix.threads.max(1) } {
             let (jobs, done, tell, folder) = (&jobs, &done, &tell, &folder);
             scope.spawn(move || {
                 loop {
@@ -129,7 +135,13 @@ fn one(matrix: &Matrix, cell: &Cell, file: &Path) -> Ran {
         if seed > matrix.seeds && !ran.is_open() {
             break;
         }
-        let figure = |gateway| figure(&matrix.program, cell, gateway, seed, file);
+        let figure = |gateway| {
+            if matrix.live {
+                live(&matrix.program, cell, gateway, seed)
+            } else {
+                figure(&matrix.program, cell, gateway, seed, file)
+            }
+        };
         match figure(true).and_then(|with| Ok((with, figure(false)?))) {
             Ok(pair) => ran.pairs.push(pair),
             Err(why) => return Ran { ratio: Err(format!("seed {seed}: {why}")), ..ran },
@@ -149,6 +161,22 @@ fn figure(program: &Path, cell: &Cell, gateway: bool, seed: u64, file: &Path) ->
     let report: Value = serde_json::from_slice(&done.stdout)
         .map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())?;
     of_report(&report, cell.transfer.is_some())
+}
+
+/// One run of the bed.
+fn live(program: &Path, cell: &Cell, gateway: bool, seed: u64) -> Result<f64, String> {
+    let cell = cell.live(program, gateway, seed);
+    let ran = crate::run::run(&cell)?;
+    let flows = crate::analyse::flows::flows(&ran.hop.records);
+    if cell.flows[0].bytes.is_none() {
+        return Ok(flows.iter().map(|f| f.goodput(0, ran.length)).sum());
+    }
+    if flows.len() < cell.flows.len() {
+        return Err("a transfer that did not begin".to_owned());
+    }
+    let took = flows.iter().map(|f| f.time_for(cell.flows[0].bytes.unwrap_or(0)).map(libm::log));
+    let sum: Option<f64> = took.sum();
+    sum.map(|sum| libm::exp(sum / flows.len() as f64)).ok_or_else(|| "a transfer that did not end".to_owned())
 }
 
 fn of_report(report: &Value, transfers: bool) -> Result<f64, String> {
