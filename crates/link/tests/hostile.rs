@@ -132,9 +132,14 @@ fn fade() -> impl Strategy<Value = Fade> {
     ];
     let effect = prop_oneof![
         (coding, decibel()).prop_map(|(coding, clear_db)| FadeEffect::Coding { coding, clear_db }),
-        (decibel(), decibel(), duration()).prop_map(|(clear_db, hysteresis_db, delay)| FadeEffect::Acm(
-            Acm { clear_db, hysteresis_db, delay }
-        )),
+        (decibel(), decibel(), of(decibel()), duration()).prop_map(
+            |(clear_db, hysteresis_db, margin_db, delay)| FadeEffect::Acm(Acm {
+                clear_db,
+                hysteresis_db,
+                margin_db,
+                delay
+            })
+        ),
     ];
     (prop_oneof![profile, rain], effect, duration()).prop_map(|(source, effect, every)| Fade {
         source,

@@ -218,7 +218,7 @@ fn the_documented_defaults_are_the_real_ones() {
         ("`slots`", 6, "orbit = { slots = { delay = \"5 ms\", @ } }"),
         ("`fade`", 1, "fade = { profile = [[\"0 s\", \"1 dB\"]], acm = { clear = \"9 dB\" }, @ }"),
         ("`rain`", 7, "fade = { acm = { clear = \"9 dB\" }, rain = { @ } }"),
-        ("`acm`", 2, "fade = { rain = {}, acm = { clear = \"9 dB\", @ } }"),
+        ("`acm`", 3, "fade = { rain = {}, acm = { clear = \"9 dB\", @ } }"),
         ("`bursts`", 2, "bursts = { good = \"1 s\", bad = \"1 s\", @ }"),
         ("`outages`", 1, "outages = { every = \"1 s\", length = \"1 s\", @ }"),
         ("`dama`", 1, "dama = { @ }"),

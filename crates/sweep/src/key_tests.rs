@@ -63,6 +63,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("scale = 1.9", "scale = 1.9, station = \"other\""),
     ("clear = \"16 dB\"", "clear = \"15 dB\""),
     ("clear = \"16 dB\"", "clear = \"16 dB\", hysteresis = \"0.7 dB\""),
+    ("clear = \"16 dB\"", "clear = \"16 dB\", margin = \"2 dB\""),
     ("clear = \"16 dB\"", "clear = \"16 dB\", delay = \"3 s\""),
     ("every = \"2 s\"", "every = \"3 s\""),
     ("coding = \"uncoded\"", "coding = \"viterbi\""),

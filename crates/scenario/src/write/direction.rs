@@ -116,10 +116,11 @@ fn fade(fade: &Fade) -> String {
             };
             format!("coding = {coding}, clear = {}", decibel(clear_db))
         }
-        FadeEffect::Acm(Acm { clear_db, hysteresis_db, delay }) => format!(
-            "acm = {{ clear = {}, hysteresis = {}, delay = {} }}",
+        FadeEffect::Acm(Acm { clear_db, hysteresis_db, margin_db, delay }) => format!(
+            "acm = {{ clear = {}, hysteresis = {}, margin = {}, delay = {} }}",
             decibel(clear_db),
             decibel(hysteresis_db),
+            margin_db.map_or_else(|| quoted("auto"), decibel),
             time(delay)
         ),
     };
