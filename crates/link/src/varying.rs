@@ -297,6 +297,7 @@ impl Link {
         let now = cx.now;
         varying.resize(&mut self.queue, now);
         if self.queue.is_empty() && varying.sending.is_none() && self.busy_until <= now {
+            self.queue.rest();
             varying.refresh(cx, now);
             varying.carry = 0;
             if let Some(trace) = varying.in_use() {
@@ -305,6 +306,7 @@ impl Link {
             } else if let Some(again) = varying.closed(now) {
                 self.busy_until = again;
             } else {
+                self.queue.pass(&packet);
                 self.start(cx, varying, packet, now);
                 return;
             }
@@ -338,8 +340,7 @@ impl Link {
         } else if varying.is_sending() {
             self.progress(cx, varying, at);
         } else {
-            self.stats.waited(at, self.queue.len());
-            if let Some(packet) = self.queue.pop() {
+            if let Some(packet) = self.next_packet(cx, at) {
                 self.start(cx, varying, packet, at);
             }
         }
@@ -404,8 +405,7 @@ impl Link {
         let mut room = whole;
         while room > 0 {
             if !varying.is_sending() {
-                self.stats.waited(at, self.queue.len());
-                let Some(packet) = self.queue.pop() else { break };
+                let Some(packet) = self.next_packet(cx, at) else { break };
                 self.served.packets += 1;
                 self.served.bytes += packet.wire_len();
                 varying.begin(cx, packet);

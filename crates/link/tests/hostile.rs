@@ -3,10 +3,11 @@
 
 mod rig;
 
-use bentpipe_base::{Duration, Instant, Probability, Size};
+use bentpipe_base::{Dscp, Duration, Ecn, Instant, Packet, Probability, Purpose, Size, World};
 use bentpipe_link::{
-    Access, Acm, Base, Capacity, CapacityTrace, Change, Coding, Dama, Dynamics, Fade, FadeEffect, FadeSource,
-    GilbertElliott, Handover, IdleRelease, Orbit, Outages, Pass, Rain, Slots,
+    Access, Acm, Base, Capacity, CapacityTrace, Change, Channel, Codel, Coding, Dama, Discipline, Dynamics,
+    Errors, Fade, FadeEffect, FadeSource, FqCodel, GilbertElliott, Handover, IdleRelease, Orbit, Outages,
+    Pass, Queue, Rain, Slots,
 };
 use proptest::option::of;
 use proptest::prelude::*;
@@ -261,7 +262,7 @@ fn run_until(
             Step::Act(Act::Change(change)) => rig.change(at, &change),
             Step::Act(Act::Outage(length)) => rig.outage(at, length),
             Step::Act(Act::Reset) => rig.reset(at),
-            Step::Packet(number, size) => rig.send(at, number, size),
+            Step::Packet(number, size) => rig.send_as(at, number, size, |p| says(p, number)),
         }
     }
     let fates = rig.fates(end.max(rig.now));
@@ -269,12 +270,65 @@ fn run_until(
 }
 
 /// One on which something can change by itself, or a constant one.
-fn link(base: &Base, dynamics: &Dynamics) -> Rig {
-    if dynamics.is_constant() {
-        Rig::constant(base, Capacity::Packets(10), 1)
+fn link(base: &Base, dynamics: &Dynamics, discipline: Discipline, capacity: Capacity) -> Rig {
+    let mut world = World::new(1);
+    let errors = |world: &mut World| Errors {
+        rng: world.open_rng("link", Purpose::Errors),
+        loss: base.loss,
+        ber: base.ber,
+    };
+    let channel = if dynamics.is_constant() {
+        let errors = errors(&mut world);
+        Channel::new(base.rate, base.one_way, base.framing, Some(errors))
     } else {
-        Rig::with(base, dynamics, Capacity::Packets(10), "link", 1)
-    }
+        Channel::varying(base, dynamics, "link", &mut world)
+    };
+    Rig::queued(world, channel, Queue::new(capacity, discipline, 5))
+}
+
+fn discipline() -> impl Strategy<Value = Discipline> {
+    let codel = (duration(), duration(), any::<bool>()).prop_map(|(target, interval, ecn)| Codel {
+        target,
+        interval,
+        ecn,
+    });
+    // short ones, so that something happens
+    let busy = (0_u64..5_000_000, 0_u64..20_000_000, any::<bool>()).prop_map(|(target, interval, ecn)| {
+        Codel { target: Duration(target), interval: Duration(interval), ecn }
+    });
+    let codel = prop_oneof![1 => codel.boxed(), 3 => busy.boxed()].boxed();
+    let quantum = prop_oneof![Just(0), Just(1500), Just(u64::MAX), 0_u64..5000];
+    let fair = (codel.clone(), quantum, 0_u32..6).prop_map(|(codel, quantum, flows)| FqCodel {
+        codel,
+        quantum: Size(quantum),
+        flows,
+    });
+    prop_oneof![
+        2 => Just(Discipline::Fifo),
+        1 => Just(Discipline::Pushout),
+        1 => Just(Discipline::Threshold),
+        1 => Just(Discipline::Wred),
+        2 => Just(Discipline::DropHead),
+        3 => codel.prop_map(Discipline::Codel),
+        4 => fair.prop_map(Discipline::FqCodel),
+    ]
+}
+
+/// What packet `number` says of itself.
+fn says(packet: &mut Packet, number: u64) {
+    packet.sport = (number % 3) as u16;
+    packet.dscp = if number.is_multiple_of(4) { Dscp::LE } else { Dscp::DEFAULT };
+    packet.ecn = if number.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
+}
+
+/// The numbers in the order of delivery, each flow's and priority's apart.
+fn in_order(fates: &Fates, discipline: Discipline) -> bool {
+    let apart = |number: &u64| match discipline {
+        Discipline::FqCodel(_) => number % 3,
+        Discipline::Pushout => u64::from(number.is_multiple_of(4)),
+        _ => 0,
+    };
+    (0..3).all(|group| fates.numbers().iter().filter(|n| apart(n) == group).is_sorted())
 }
 
 fn disturbances() -> impl Strategy<Value = Vec<(u64, ())>> {
@@ -287,17 +341,20 @@ proptest! {
     #[test]
     fn every_packet_is_accounted_for_and_looking_changes_nothing(
         base in base(),
-        dynamics in prop_oneof![4 => dynamics().boxed(), 1 => Just(Dynamics::default()).boxed()],
+        dynamics in prop_oneof![4 => dynamics().boxed(), 2 => Just(Dynamics::default()).boxed()],
+        (discipline, capacity) in (discipline(), buffer()),
         packets in packets(),
         acts in prop_oneof![Just(Vec::new()).boxed(), acts().boxed()],
         disturb in disturbances(),
     ) {
-        let (fates, (waiting, flying)) = run(link(&base, &dynamics), &packets, &acts, &[]);
+        let link = || link(&base, &dynamics, discipline, capacity);
+        let (fates, (waiting, flying)) = run(link(), &packets, &acts, &[]);
         prop_assert_eq!(fates.delivered.len() + fates.dropped.len() + waiting + flying, packets.len());
         prop_assert!(fates.arrivals().is_sorted());
         let may_overtake = matches!(&dynamics.orbit, Some(Orbit::Slots(slots)) if slots.reorder);
-        prop_assert!(may_overtake || fates.numbers().is_sorted());
-        let (again, inside) = run(link(&base, &dynamics), &packets, &acts, &disturb);
+        prop_assert!(may_overtake || in_order(&fates, discipline));
+        prop_assert!(fates.marked.iter().all(|number| number.is_multiple_of(2)));
+        let (again, inside) = run(link(), &packets, &acts, &disturb);
         prop_assert_eq!(again, fates);
         prop_assert_eq!(inside, (waiting, flying));
     }

@@ -8,7 +8,6 @@ use crate::types::{Buffer, Stop};
 use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
-use bentpipe_link::Discipline;
 use bentpipe_tcp::{Detection, JitterKind, Reduction, Scheme, Stack, Standard, Validation};
 
 /// The version of the file format that this crate reads.
@@ -81,12 +80,6 @@ words!(Detection {
     "rack" => Rack,
 });
 words!(Reduction { "at-once" => AtOnce, "rate-halving" => RateHalving, "prr" => Prr, "speedy" => Speedy, });
-words!(Discipline {
-    "fifo" => Fifo,
-    "pushout" => Pushout,
-    "threshold" => Threshold,
-    "wred" => Wred,
-});
 
 /// The error for a word that is none of `known`.
 pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {

@@ -422,3 +422,49 @@ fn traces_of_all_directions_together_have_a_limit() {
         ("`opportunities_ms` is too long", "the limit is 500000 items")
     );
 }
+
+#[test]
+fn disciplines() {
+    refused(&[
+        (
+            "discipline = \"codell\"",
+            "`discipline` cannot be \"codell\"",
+            "\"codell\"",
+            "did you mean `codel`?",
+        ),
+        ("discipline = {}", "`discipline` takes exactly one of codel, fq_codel", "{}", ""),
+        (
+            "discipline = { codel = {}, fq_codel = {} }",
+            "`discipline` takes exactly one of codel, fq_codel",
+            "{ codel = {}, fq_codel = {} }",
+            "",
+        ),
+        ("discipline = { codel = { target = \"0 s\" } }", "`target` must be more than zero", "\"0 s\"", ""),
+        (
+            "discipline = { codel = { interval = \"0 s\" } }",
+            "`interval` must be more than zero",
+            "\"0 s\"",
+            "",
+        ),
+        (
+            "discipline = { codel = { target = \"101 ms\" } }",
+            "`target` is longer than `interval`",
+            "\"101 ms\"",
+            "`target` is 101 ms and `interval` 100 ms",
+        ),
+        (
+            "discipline = { fq_codel = { interval = \"1 ms\" } }",
+            "`target` is longer than `interval`",
+            "\"1 ms\"",
+            "`target` is 5 ms and `interval` 1 ms",
+        ),
+        (
+            "discipline = { fq_codel = { quantum = \"255 B\" } }",
+            "`quantum` is too small",
+            "\"255 B\"",
+            "at least 256 B",
+        ),
+        ("discipline = { fq_codel = { flows = 0 } }", "`flows` is too small", "0", "at least 1"),
+        ("discipline = { fq_codel = { flows = 65537 } }", "`flows` is too large", "65537", "at most 65536"),
+    ]);
+}

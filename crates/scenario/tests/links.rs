@@ -222,6 +222,8 @@ fn the_documented_defaults_are_the_real_ones() {
         ("`bursts`", 2, "bursts = { good = \"1 s\", bad = \"1 s\", @ }"),
         ("`outages`", 1, "outages = { every = \"1 s\", length = \"1 s\", @ }"),
         ("`dama`", 1, "dama = { @ }"),
+        ("`codel`", 3, "discipline = { codel = { @ } }"),
+        ("`fq_codel`", 2, "discipline = { fq_codel = { @ } }"),
     ] {
         let given = documented(section);
         assert_eq!(given.matches(" = ").count(), keys, "{section}: {given}");

@@ -39,6 +39,27 @@ const CHANGES: &[(&str, &str)] = &[
     ("buffer = \"1000 packets\"", "buffer = \"1001 packets\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 kB\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"pushout\""),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"drop-head\""),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"codel\""),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\ndiscipline = { codel = { target = \"6 ms\" } }",
+    ),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\ndiscipline = { codel = { interval = \"99 ms\" } }",
+    ),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = { codel = { ecn = false } }"),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"fq_codel\""),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = { fq_codel = { flows = 1023 } }"),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\ndiscipline = { fq_codel = { quantum = \"1501 B\" } }",
+    ),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\ndiscipline = { fq_codel = { target = \"6 ms\" } }",
+    ),
     ("rate = \"10 Mbit/s\"", "rate = \"10.000001 Mbit/s\""),
     ("rate = \"10 Mbit/s\"", "rate = \"10 Mbit/s\"\nloss = 1e-9"),
     ("rate = \"10 Mbit/s\"", "rate = \"10 Mbit/s\"\nber = 1e-12"),

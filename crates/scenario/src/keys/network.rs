@@ -2,15 +2,14 @@
 
 use crate::form::{At, either, table, words};
 use crate::keys::{
-    BurstKeys, CapacityKeys, DamaKeys, FadeKeys, IdleReleaseKeys, MAX_PAIRS, MAX_STATIONS, OrbitKeys,
-    OutageKeys,
+    BurstKeys, CapacityKeys, DamaKeys, DisciplineForm, FadeKeys, IdleReleaseKeys, MAX_PAIRS, MAX_STATIONS,
+    OrbitKeys, OutageKeys,
 };
 use crate::lists::Pairs;
 use crate::measure::Degrees;
 use crate::scalars::{Name, Whole};
 use crate::types::Buffer;
 use bentpipe_base::{Duration, Probability, Rate, Size};
-use bentpipe_link::Discipline;
 
 table! {
     /// Hosts `src1`, `src2`, ... on the left, `dst1`, `dst2`, ... on the right, routers `left` and `right`, and between these a
@@ -82,9 +81,11 @@ table! {
             rate: RateForm = "must be given",
             /// What may wait: packets, or bytes. The packet being sent does not count.
             buffer: Buffer = "must be given",
-            /// What the queue does with packets marked as lower effort (LE, RFC 8622), as probe segments are: nothing; serve them last and let others push them
-            /// out; refuse them when more than one packet waits; refuse them the more often the fuller the queue, and all from a quarter of the buffer on.
-            discipline: Discipline = "`\"fifo\"`",
+            /// Who is served next, and who is dropped; see [Queues](queues.md). First in, first out: a full queue drops the arrival (`"fifo"`) or the oldest (`"drop-head"`), or
+            /// what waits too long is dropped or marked (`"codel"`), and that for each flow apart (`"fq_codel"`). The others concern packets marked as lower effort (LE, RFC 8622), as
+            /// probe segments are: they are served last and others push them out; are refused when more than one packet waits; or are refused the more often the fuller the queue, and
+            /// all from a quarter of the buffer on.
+            discipline: DisciplineForm = "`\"fifo\"`",
             /// Probability that a packet is lost, each independently, after the queue.
             loss: Probability = "`0`",
             /// Bit error rate over IP bytes plus `framing`; a packet survives when all its bits do.

@@ -2,13 +2,14 @@
 
 use super::dynamics;
 use super::ground::Ground;
+use super::queue::discipline;
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
 use crate::keys::{AsymmetryKeys, ChannelKeys, DelayForm, DirectionKeys, GeoKeys, RateForm};
 use crate::source::Span;
 use crate::types::DirectionSpec;
 use bentpipe_base::{Duration, Probability, Rate, Size};
-use bentpipe_link::{Dynamics, FadeSource, Orbit};
+use bentpipe_link::{Discipline, Dynamics, FadeSource, Orbit};
 
 /// Longest framing; more than any link layer adds.
 const MAX_FRAMING: u64 = 65_535;
@@ -50,7 +51,7 @@ impl Side<'_> {
             rate,
             delay,
             buffer: keys.buffer.ok_or_else(|| self.missing("buffer"))?.value,
-            discipline: keys.discipline.map_or_else(Default::default, |v| v.value),
+            discipline: keys.discipline.as_ref().map_or_else(|| Ok(Discipline::default()), discipline)?,
             loss: keys.loss.map_or(Probability::ZERO, |v| v.value),
             ber: keys.ber.map_or(Probability::ZERO, |v| v.value),
             framing: keys.framing.map_or(Size::ZERO, |v| v.value),

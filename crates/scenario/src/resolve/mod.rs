@@ -11,6 +11,7 @@ mod graph;
 mod ground;
 mod names;
 mod observe;
+mod queue;
 mod routes;
 mod satellite;
 mod scheme;

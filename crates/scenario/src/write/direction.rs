@@ -2,11 +2,12 @@
 
 use super::{at, buffer, quoted, rate, size, time};
 use crate::form::Word as _;
+use crate::keys::PlainDiscipline;
 use crate::types::DirectionSpec;
 use bentpipe_base::Duration;
 use bentpipe_link::{
-    Access, Acm, CapacityTrace, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott,
-    Handover, Orbit, Outages, Rain, Slots,
+    Access, Acm, CapacityTrace, Codel, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, FqCodel,
+    GilbertElliott, Handover, Orbit, Outages, Rain, Slots,
 };
 
 pub(super) fn direction(d: &DirectionSpec) -> String {
@@ -19,11 +20,33 @@ pub(super) fn direction(d: &DirectionSpec) -> String {
         d.ber.get(),
         size(d.framing)
     );
-    let discipline =
-        (d.discipline != Discipline::Fifo).then(|| format!("discipline = {}", quoted(d.discipline.word())));
+    let discipline = discipline(d.discipline).map(|text| format!("discipline = {text}"));
     let varying = d.dynamics.as_deref().map_or_else(Vec::new, dynamics);
     let parts: Vec<_> = core::iter::once(constant).chain(discipline).chain(varying).collect();
     format!("{{ {} }}", parts.join(", "))
+}
+
+/// With every parameter; `None` for the default.
+fn discipline(discipline: Discipline) -> Option<String> {
+    let word = |word: &PlainDiscipline| Some(quoted(word.word()));
+    match discipline {
+        Discipline::Fifo => None,
+        Discipline::DropHead => word(&PlainDiscipline::DropHead),
+        Discipline::Pushout => word(&PlainDiscipline::Pushout),
+        Discipline::Threshold => word(&PlainDiscipline::Threshold),
+        Discipline::Wred => word(&PlainDiscipline::Wred),
+        Discipline::Codel(codel) => Some(format!("{{ codel = {{ {} }} }}", self::codel(codel))),
+        Discipline::FqCodel(FqCodel { codel, quantum, flows }) => Some(format!(
+            "{{ fq_codel = {{ flows = {flows}, quantum = {}, {} }} }}",
+            size(quantum),
+            self::codel(codel)
+        )),
+    }
+}
+
+fn codel(codel: Codel) -> String {
+    let Codel { target, interval, ecn } = codel;
+    format!("target = {}, interval = {}, ecn = {ecn}", time(target), time(interval))
 }
 
 /// All but the timeline, which has tables of its own.
