@@ -69,7 +69,7 @@ pub(crate) struct Flows {
     parameters: FqCodel,
     quantum: i64,
     key: u64,
-    flows: Vec<Flow>,
+    queues: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: usize,
@@ -88,7 +88,7 @@ impl Flows {
                 .unwrap_or(i64::MAX)
                 .max(FqCodel::LEAST_QUANTUM.0 as i64),
             key,
-            flows: (0..flows).map(|_| Flow::default()).collect(),
+            queues: (0..flows).map(|_| Flow::default()).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -113,12 +113,12 @@ impl Flows {
     fn index(&self, packet: &Packet) -> u32 {
         let hash = bentpipe_base::mix(packet.flow() ^ self.key);
         // the upper half, scaled: no division, and no bias that matters
-        (((hash >> 32) * self.flows.len() as u64) >> 32) as u32
+        (((hash >> 32) * self.queues.len() as u64) >> 32) as u32
     }
 
     /// Makes a queue active.
     fn activate(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
+        let flow = &mut self.queues[index as usize];
         if !flow.active {
             flow.active = true;
             flow.credit = self.quantum;
@@ -130,7 +130,7 @@ impl Flows {
     pub(crate) fn rest(&mut self) {
         debug_assert!(self.packets == 0, "packets wait");
         for index in self.new.drain(..).chain(self.old.drain(..)) {
-            self.flows[index as usize].active = false;
+            self.queues[index as usize].active = false;
         }
     }
 
@@ -139,7 +139,7 @@ impl Flows {
         let index = self.index(packet);
         self.largest = self.largest.max(packet.wire_len());
         self.activate(index);
-        let flow = &mut self.flows[index as usize];
+        let flow = &mut self.queues[index as usize];
         flow.credit = flow.credit.saturating_sub(packet.wire_len().0 as i64);
     }
 
@@ -158,7 +158,7 @@ impl Flows {
         self.largest = self.largest.max(size);
         self.packets += 1;
         self.bytes += size;
-        self.flows[index as usize].lane.push(now, packet);
+        self.queues[index as usize].lane.push(now, packet);
         self.activate(index);
         while !capacity.holds(self.packets, self.bytes) {
             self.drop_batch(dropped);
@@ -171,11 +171,11 @@ impl Flows {
         let active = self.new.iter().chain(&self.old).copied();
         // the first of equals, so that it is always the same
         let fattest = active.fold(None, |best: Option<(u32, Size)>, index| {
-            let bytes = self.flows[index as usize].lane.bytes;
+            let bytes = self.queues[index as usize].lane.bytes;
             if best.is_some_and(|b| b.1 >= bytes) { best } else { Some((index, bytes)) }
         });
         let Some((index, bytes)) = fattest else { return };
-        let lane = &mut self.flows[index as usize].lane;
+        let lane = &mut self.queues[index as usize].lane;
         for _ in 0..BATCH {
             let Some((_, packet)) = lane.pop() else { break };
             self.packets -= 1;
@@ -191,7 +191,7 @@ impl Flows {
         loop {
             let is_new = !self.new.is_empty();
             let index = *if is_new { self.new.front() } else { self.old.front() }?;
-            let flow = &mut self.flows[index as usize];
+            let flow = &mut self.queues[index as usize];
             if flow.credit <= 0 {
                 self.replenish(index);
                 continue;
@@ -224,7 +224,7 @@ impl Flows {
             self.old.pop_front();
         }
         self.old.push_back(index);
-        let flow = &mut self.flows[index as usize];
+        let flow = &mut self.queues[index as usize];
         flow.credit = flow.credit.saturating_add(self.quantum);
     }
 }

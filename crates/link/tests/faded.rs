@@ -3,7 +3,7 @@
 mod rig;
 
 use bentpipe_base::trace::DropCause;
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_link::{
     Acm, Base, Capacity, Coding, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages, Rain,
 };
@@ -182,7 +182,7 @@ fn ramp(margin_db: Option<f64>, db: f64, time: u64) -> (usize, Vec<u64>) {
     let (end, mut rates) = (80_000 + 2 * time, Vec::new());
     for i in 0..end / 10 {
         rig.send(ms(10 * i), i, 100);
-        rates.push(rig.look(ms(10 * i)).rate.unwrap().bps());
+        rates.extend(rig.look(ms(10 * i)).rate.map(Rate::bps));
     }
     rates.dedup();
     let fates = rig.fates(ms(end + 1000));

@@ -412,7 +412,7 @@ fn traces_of_all_directions_together_have_a_limit() {
     assert!(load(&Source::new("test.toml", text.as_str()), &[], None).is_ok());
     let error = load(&Source::new("test.toml", edit(&text, "pairs = 2", "pairs = 60")), &[], None);
     let error = error.expect_err("240 directions with 1000 points each");
-    assert_eq!(error.message, "there are too many points of rates and fades");
+    assert_eq!(error.message, "there are too many points of rates, delays, losses and fades");
     assert_eq!(error.label, "all directions together have 240000, the limit is 200000");
     let long: Vec<String> = (1..=500_001).map(|n| n.to_string()).collect();
     let text = bottleneck(&format!("capacity = {{ opportunities_ms = [{}] }}", long.join(",")));

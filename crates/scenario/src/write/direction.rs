@@ -4,19 +4,20 @@ use super::{at, buffer, quoted, rate, size, time};
 use crate::form::Word as _;
 use crate::keys::PlainDiscipline;
 use crate::types::DirectionSpec;
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Probability};
 use bentpipe_link::{
     Access, Acm, CapacityTrace, Codel, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, FqCodel,
-    GilbertElliott, Handover, Orbit, Outages, Rain, Slots,
+    GilbertElliott, Handover, Orbit, Outages, Rain, Recorded, Slots,
 };
 
 pub(super) fn direction(d: &DirectionSpec) -> String {
+    let recorded = d.dynamics.as_deref().map(|d| (d.delay.as_ref(), d.loss.as_ref())).unwrap_or_default();
     let constant = format!(
-        "rate = {}, delay = {}, buffer = {}, loss = {:?}, ber = {:?}, framing = {}",
+        "rate = {}, delay = {}, buffer = {}, loss = {}, ber = {:?}, framing = {}",
         rate(d.rate),
-        time(d.delay),
+        recorded.0.map_or_else(|| time(d.delay), |delay| series(delay, time)),
         buffer(d.buffer),
-        d.loss.get(),
+        recorded.1.map_or_else(|| probability(d.loss), |loss| series(loss, probability)),
         d.ber.get(),
         size(d.framing)
     );
@@ -47,6 +48,17 @@ fn discipline(discipline: Discipline) -> Option<String> {
 fn codel(codel: Codel) -> String {
     let Codel { target, interval, ecn } = codel;
     format!("target = {}, interval = {}, ecn = {ecn}", time(target), time(interval))
+}
+
+fn probability(p: Probability) -> String {
+    format!("{:?}", p.get())
+}
+
+fn series<T: Copy>(series: &Recorded<T>, value: impl Fn(T) -> String) -> String {
+    let points: Vec<_> =
+        series.points.iter().map(|(when, v)| format!("[{}, {}]", at(*when), value(*v))).collect();
+    let repeat = series.repeat.map_or_else(String::new, |r| format!(", repeat = {}", time(r)));
+    format!("{{ steps = [{}]{repeat} }}", points.join(", "))
 }
 
 /// All but the timeline, which has tables of its own.
