@@ -351,7 +351,7 @@ error: there is no profile `geo-10`
    |
 15 | profile = \"geo-10\"
    |           ^^^^^^^^ did you mean `geo-10m`?
-   = help: profiles: geo-10m, geo-t1, ka-band-t1, winds-24m, geo-hts, meo, leo, terrestrial
+   = help: profiles: geo-10m, geo-t1, ka-band-t1, winds-24m, geo-hts, meo, leo, starlink, terrestrial
 ",
     );
 }

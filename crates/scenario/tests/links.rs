@@ -173,7 +173,8 @@ fn what_is_given_beside_a_profile_goes_before_it() {
 #[test]
 fn the_profiles_are_complete() {
     let names: Vec<_> = profiles().iter().map(|p| p.name.as_str()).collect();
-    let wanted = ["geo-10m", "geo-t1", "ka-band-t1", "winds-24m", "geo-hts", "meo", "leo", "terrestrial"];
+    let wanted =
+        ["geo-10m", "geo-t1", "ka-band-t1", "winds-24m", "geo-hts", "meo", "leo", "starlink", "terrestrial"];
     assert_eq!(names, wanted);
     for profile in profiles() {
         assert!(!profile.summary.is_empty() && !profile.rtt.is_empty() && !profile.source.is_empty());
