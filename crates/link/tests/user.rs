@@ -247,7 +247,7 @@ fn a_users_delay_stands_above_a_satellite_that_moves() {
 fn a_fade_acts_on_the_rate_that_a_user_sets() {
     // 5.5 dB are left: QPSK 3/4 instead of 16APSK 9/10, 1.487 instead of 3.567 bits
     let source = FadeSource::Profile([(ms(0), 8.0)].into());
-    let acm = Acm { clear_db: 13.5, hysteresis_db: 0.5, delay: Duration::ZERO };
+    let acm = Acm { clear_db: 13.5, hysteresis_db: 0.5, margin_db: Some(0.0), delay: Duration::ZERO };
     let fade = Fade { source, effect: FadeEffect::Acm(acm), every: Duration::from_secs(1) };
     let mut rig = Rig::new(&base(), &Dynamics { fade: Some(fade), ..Dynamics::default() });
     rig.change(ms(10), &set_rate(35_670_000));

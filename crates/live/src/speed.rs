@@ -10,7 +10,7 @@
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{
-    CapacityTrace, Dynamics, Fade, FadeEffect, FadeSource, Handover, Orbit, SHORTEST_STEP, Slots,
+    CapacityTrace, Dynamics, Fade, FadeEffect, FadeSource, Handover, Orbit, Recorded, SHORTEST_STEP, Slots,
 };
 use bentpipe_scenario::{InstrumentSpec, Reader, Scenario, Start};
 
@@ -114,7 +114,8 @@ impl Clock {
     }
 
     fn dynamics(self, dynamics: &mut Dynamics) {
-        let Dynamics { changes, capacity, orbit, fade, bursts: _, outages, access: _ } = dynamics;
+        let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts: _, outages, access: _ } =
+            dynamics;
         for (at, _) in changes {
             self.date(at);
         }
@@ -123,6 +124,12 @@ impl Clock {
             if let Some(repeat) = repeat {
                 self.step(repeat);
             }
+        }
+        if let Some(series) = delay {
+            self.series(series);
+        }
+        if let Some(series) = loss {
+            self.series(series);
         }
         match orbit {
             Some(Orbit::Pass(pass)) => {
@@ -139,6 +146,13 @@ impl Clock {
             self.span(&mut outages.every);
             self.span(&mut outages.shortest);
             self.span(&mut outages.longest);
+        }
+    }
+
+    fn series<T: Copy>(self, series: &mut Recorded<T>) {
+        series.points = series.points.iter().map(|&(at, value)| (Instant(self.time(at.0)), value)).collect();
+        if let Some(repeat) = &mut series.repeat {
+            self.step(repeat);
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::buffers::{Buffers, Handle, WHOLE};
 use crate::network::Net;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
-use bentpipe_base::{Duration, Instant, NodeId, Packet};
+use bentpipe_base::{Duration, Ecn, Instant, NodeId, Packet};
 use bentpipe_scenario::CaptureSpec;
 use bentpipe_wire::offload::{HEADER_SPACE, complete};
 use std::cell::RefCell;
@@ -193,7 +193,7 @@ impl Tap {
         let _ = self.outlet.full.try_send(chunk);
     }
 
-    fn packet(&mut self, i: usize, at: Instant, point: Point, handle: Handle) {
+    fn packet(&mut self, i: usize, at: Instant, point: Point, (handle, ce): (Handle, bool)) {
         let pieces = {
             let buffers = self.buffers.borrow();
             let Some((cut, _)) = buffers.get(handle.slot) else { return };
@@ -204,19 +204,22 @@ impl Tap {
         };
         for piece in pieces {
             if self.make_room(at) {
-                self.keep(i, at, point, (handle.slot, piece));
+                self.keep(i, at, point, (handle.slot, piece, ce));
             } else if let Some(lost) = self.lost.get_mut(self.wanted[i].capture) {
                 lost[point.interface()] += 1;
             }
         }
     }
 
-    fn keep(&mut self, i: usize, at: Instant, point: Point, (slot, piece): (u32, usize)) {
+    fn keep(&mut self, i: usize, at: Instant, point: Point, (slot, piece, ce): (u32, usize, bool)) {
         let buffers = self.buffers.borrow();
         let Some((cut, source)) = buffers.get(slot) else { return };
         let Wanted { capture, snap, .. } = self.wanted[i];
         let mut header = [0; HEADER_SPACE];
-        let part = cut.piece(source, piece..piece + 1, &mut header);
+        let mut part = cut.piece(source, piece..piece + 1, &mut header);
+        if ce {
+            part.mark_ce(source, &mut header);
+        }
         let bytes = &mut self.chunk.bytes;
         let start = bytes.len();
         bytes.extend_from_slice(header.get(..part.header_len).unwrap_or_default());
@@ -246,7 +249,7 @@ impl Sink for Tap {
         for i in 0..self.wanted.len() {
             let w = &self.wanted[i];
             if w.node == node && w.from <= now && now < w.to {
-                self.packet(i, now, point, handle);
+                self.packet(i, now, point, (handle, packet.ecn == Ecn::Ce));
             }
         }
     }

@@ -192,7 +192,7 @@ pub struct LinkSpec {
 impl LinkSpec {
     /// A queue of this link, in either direction, serves low priority last.
     pub fn serves_last(&self) -> bool {
-        [&self.forward, &self.backward].iter().any(|d| d.discipline != Discipline::Fifo)
+        [&self.forward, &self.backward].iter().any(|d| d.discipline.minds_priority())
     }
 }
 
@@ -205,7 +205,7 @@ pub struct DirectionSpec {
     pub delay: Duration,
     /// How much may wait.
     pub buffer: Buffer,
-    /// What the queue does with low-priority packets.
+    /// Who is served next, and who is dropped.
     pub discipline: Discipline,
     /// Loss probability per packet.
     pub loss: Probability,
