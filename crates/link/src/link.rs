@@ -138,6 +138,7 @@ impl Link {
             one_way: self.channel.one_way(),
             ber: ber.get(),
             packet_loss: loss.get(),
+            dark: false,
             fade_db: None,
             queue_packets: self.queue.len(),
             queue_bytes: self.queue.backlog(),

@@ -254,6 +254,7 @@ impl Varying {
             one_way: self.state.one_way,
             ber: self.state.bit_errors(),
             packet_loss: self.state.packet_loss(),
+            dark: self.state.is_dark(),
             fade_db: self.state.fade_db,
             queue_packets: queue.len(),
             queue_bytes: queue.backlog(),

@@ -35,8 +35,8 @@ pub enum Point {
 }
 
 impl Point {
-    /// The place of its interface in a capture: in, out, dropped.
-    pub const fn interface(self) -> usize {
+    /// Its place among the files of a capture: in, out, dropped.
+    pub const fn index(self) -> usize {
         match self {
             Self::In => 0,
             Self::Out => 1,
@@ -65,7 +65,7 @@ pub struct Record {
 pub struct Chunk {
     bytes: Vec<u8>,
     records: Vec<Record>,
-    /// Packets that found no room since the chunk before, by capture and interface.
+    /// Packets that found no room since the chunk before, by capture and point.
     lost: Vec<[u64; 3]>,
 }
 
@@ -206,7 +206,7 @@ impl Tap {
             if self.make_room(at) {
                 self.keep(i, at, point, (handle.slot, piece, ce));
             } else if let Some(lost) = self.lost.get_mut(self.wanted[i].capture) {
-                lost[point.interface()] += 1;
+                lost[point.index()] += 1;
             }
         }
     }

@@ -14,6 +14,7 @@ mod handshake;
 mod input;
 pub mod limits;
 mod linux;
+mod nagle;
 pub mod options;
 mod output;
 pub mod pacer;
