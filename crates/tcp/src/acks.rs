@@ -21,17 +21,17 @@ use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Size};
 impl Connection {
     /// Fifth check. False when the segment must not be processed further.
     pub(crate) fn acknowledgment(&mut self, cx: &mut Cx<'_>, segment: &Packet, at: Positions) -> bool {
-        let (una, next) = (self.board.una(), self.board.next());
-        let ack = self.iss.offset_near(segment.tcp.ack, una);
+        let una = self.board.una();
+        let ack = self.acknowledged(segment);
         if self.state == State::SynReceived {
-            if !ack.is_some_and(|a| una < a && a <= next) {
+            if ack.is_none_or(|a| a <= una) {
                 self.outgoing = reset_for(cx, segment);
                 return false;
             }
             self.acknowledge_syn(cx, segment);
             self.established(cx.now);
         }
-        let Some(ack) = ack.filter(|a| *a <= next && *a + self.peer_window_max >= una) else {
+        let Some(ack) = ack else {
             self.challenge_ack(cx); // RFC 5961, section 5.2
             return false;
         };
@@ -56,6 +56,13 @@ impl Connection {
     fn update_window(&mut self, segment: &Packet, at: Positions, ack: u64) -> bool {
         let (wl1, wl2) = self.window_update;
         if !(wl1 < at.left || (wl1 == at.left && wl2 <= ack)) {
+    /// The position that a segment acknowledges; `None` if that was never sent, or is older than the largest window (RFC 5961, section 5.2).
+    pub(crate) fn acknowledged(&self, segment: &Packet) -> Option<u64> {
+        let (una, next) = (self.board.una(), self.board.next());
+        let ack = self.iss.offset_near(segment.tcp.ack, una)?;
+        (ack <= next && ack + self.peer_window_max >= una).then_some(ack)
+    }
+
             return false;
         }
         let window = u64::from(segment.tcp.window) << self.agreed.send_scale;

@@ -56,11 +56,11 @@ impl Connection {
         if !h.flags.has(Flags::ACK) {
             return;
         }
-        self.take_timestamp(cx, segment, at.left);
-        self.take_probe(segment);
         if !self.acknowledgment(cx, segment, at) {
             return;
         }
+        self.take_timestamp(cx, segment, at.left);
+        self.take_probe(segment);
         if segment.seq_len() > 0 {
             self.text(cx, segment, at);
         }
@@ -155,6 +155,7 @@ impl Connection {
         let reaches = |left: &u64| left + u64::from(segment.body.len) >= self.clock.last_ack_sent;
         if let Some(left) = position.filter(reaches)
             && self.linux()
+            && self.acknowledged(segment).is_some()
         {
             self.take_timestamp(cx, segment, left);
         }

@@ -391,6 +391,11 @@ impl Connection {
         packet.seal();
         Some(packet)
     }
+        if self.agreed.timestamps {
+            // RFC 7323, section 3.2
+            packet.tcp.timestamps =
+                Some(Timestamps { value: self.timestamp(cx.now), echo: self.clock.recent });
+        }
 
     /// A pure acknowledgment, if one is due.
     fn transmit_ack(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
