@@ -86,7 +86,8 @@ impl Connection {
         self.send.burst = 0;
         let una = self.board.una();
         let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
-        let mut digest = Digest { doubtful, ..Digest::default() };
+        let newest_repair = self.rtt.min().map(|min| Instant(cx.now.0.saturating_sub(min.0)));
+        let mut digest = Digest { doubtful, newest_repair, ..Digest::default() };
         if self.agreed.sack {
             self.take_sack(cx.now, segment, ack, &mut digest);
         }
@@ -159,7 +160,7 @@ impl Connection {
 
     /// What the network says of the rate, with the acknowledgment of the segment that was sent last.
     fn granted(&mut self, digest: &Digest) -> Option<Grant> {
-        let (network, (sent_at, _, _)) = (self.config.grant.as_ref()?, digest.newest?);
+        let (network, (sent_at, _)) = (self.config.grant.as_ref()?, digest.newest?);
         self.answers.on_ack(sent_at, network)
     }
 
