@@ -246,7 +246,9 @@ impl Connection {
             Some(sent_at) if !digest.resent_acked => Some(now.since(sent_at)),
             _ if self.agreed.timestamps && digest.acked > 0 => {
                 let echo = segment.tcp.timestamps?.echo;
-                Some(Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo))))
+                let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo)));
+                // none is shorter than a tick of that clock; one longer than any timeout is a lie
+                Some(rtt.max(Duration::from_millis(1))).filter(|rtt| *rtt <= self.config.rto.max)
             }
             _ => None,
         }

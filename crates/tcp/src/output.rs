@@ -107,7 +107,7 @@ impl Connection {
         if why == Limit::CongestionWindow || in_flight + self.mss() > window {
             return None;
         }
-        self.recovery.speculative(&self.board)
+        self.recovery.speculative(&mut self.board)
     }
 
     /// May new data go?

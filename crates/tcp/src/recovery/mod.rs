@@ -414,7 +414,7 @@ impl Recovery {
     }
 
     /// The segment that RFC 6675's NextSeg rules (3) and (4) would send when there is neither loss nor new data.
-    pub fn speculative(&mut self, board: &Scoreboard) -> Option<usize> {
+    pub fn speculative(&mut self, board: &mut Scoreboard) -> Option<usize> {
         if self.episode == Episode::Fast && self.params.detection == Detection::Sack {
             self.sack_speculative(board)
         } else {
