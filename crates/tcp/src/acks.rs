@@ -108,6 +108,9 @@ impl Connection {
         if let Some(rtt) = rtt {
             cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
         }
+        if digest.acked > 0 {
+            self.alive.progress(cx.now);
+        }
         // RFC 9293, section 3.8.6.1: a peer that answers with a closed window is alive
         if digest.delivered > 0 || digest.acked > 0 || self.peer_edge <= self.board.una() {
             self.timeouts_in_a_row = 0;
@@ -405,10 +408,8 @@ impl Connection {
             return;
         }
         self.timeouts_in_a_row += 1;
-        if self.timeouts_in_a_row > self.config.max_timeouts {
-            self.events.push(Event::TimedOut);
-            self.limits.stop(cx.now);
-            self.enter_closed();
+        if self.timeouts_in_a_row > self.config.max_timeouts && self.config.user_timeout.is_none() {
+            self.give_up(cx.now);
             return;
         }
         self.stats.timeouts += 1;

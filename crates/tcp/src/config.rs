@@ -48,6 +48,28 @@ pub struct Config {
     pub time_wait: Duration,
     /// Give up after this many consecutive timeouts of one segment (RFC 9293, section 3.8.3).
     pub max_timeouts: u32,
+    /// Give up when what was sent makes no progress for this time (RFC 9293, section 3.9.1), in place of the number of timeouts.
+    pub user_timeout: Option<Duration>,
+    /// Ask a peer that is silent whether it is still there (RFC 9293, section 3.8.4).
+    pub keep_alive: Option<KeepAlive>,
+}
+
+/// Keep-alives (RFC 9293, section 3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Time without anything heard before the first.
+    pub idle: Duration,
+    /// Time between two.
+    pub interval: Duration,
+    /// So many without an answer end the connection.
+    pub count: u32,
+}
+
+impl Default for KeepAlive {
+    /// RFC 9293: no sooner than after two hours; the rest as Linux and BSD have it.
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), count: 9 }
+    }
 }
 
 /// Whose habits hold where the RFCs leave a choice, and where a stack departs from them. The values of a host (windows, timeouts, options) are
@@ -193,6 +215,8 @@ impl Config {
         Self {
             stack: Stack::Linux,
             receive_buffer: ReceiveBuffer::Auto { initial: Size(65_535), max: Size(16 << 20) },
+            user_timeout: None,
+            keep_alive: None,
             rto: RtoConfig {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),

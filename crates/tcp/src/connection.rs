@@ -1,14 +1,16 @@
 //! A TCP connection: coordinates only.
 //!
 //! Verbs of a driver: `segment` (one arrived), `icmp` (a word about one of ours), `timer` (a deadline passed), `transmit` (what may be sent now; call until `None`), `deadline` (when to call again).
-//! Verbs of an application: `write`, `close`, `readable`, `consume`, `abort`, `event`. No verb does I/O or reads a clock.
+//! Verbs of an application: `write`, `close`, `readable`, `consume`, `abort`, `cork`, `event`. No verb does I/O or reads a clock.
 //! The work is done elsewhere: `input.rs` (RFC 9293's segment processing), `acks.rs` (acknowledgments), `output.rs` (what to send next),
 //! `handshake.rs`, `receiver.rs`, `board.rs`, `recovery/`, `cc/`.
 //! Payload never passes through: a segment names a range of the stream, and who drives the connection copies the bytes.
 
+use crate::alive::Alive;
 use crate::board::Scoreboard;
 use crate::cc::{self, CongestionControl, Path, ProbeSignal};
 use crate::config::{Config, Validation};
+use crate::cork::Cork;
 use crate::delivery::DeliveryRate;
 use crate::grants::Answers;
 use crate::icmp::Doubted;
@@ -66,6 +68,8 @@ pub struct Connection {
     pub(crate) last_sent: Instant,
     pub(crate) doubted: Option<Doubted>,
     pub(crate) timeouts_in_a_row: u32,
+    pub(crate) alive: Alive,
+    pub(crate) cork: Cork,
     pub(crate) persist_backoff: u32,
     pub(crate) challenge: ChallengeLimit,
     /// A RST or challenge that answers a segment, ready to go.
@@ -168,6 +172,8 @@ impl Connection {
             answers: Answers::default(),
             pacer: Pacer::default(),
             timers: Timers::default(),
+            alive: Alive::new(now),
+            cork: Cork::default(),
             tail_probe: TailProbe::default(),
             probes: None,
             round: Round::default(),
@@ -270,6 +276,8 @@ impl Connection {
                 }
                 Timer::DelayedAck => self.rcv.ack_now(),
                 Timer::Pace | Timer::Probe => {}
+                Timer::Alive => self.on_alive_timer(cx),
+                Timer::Cork => self.uncork(),
                 Timer::Opportunity => self.send.opportunity = Opportunity::Open,
                 Timer::Reorder => self.on_reorder_timer(cx),
                 Timer::TailProbe => {

@@ -59,6 +59,7 @@ impl Connection {
         if !self.acknowledgment(cx, segment, at) {
             return; // and its timestamp is not believed: else PAWS would drop what the peer really sends
         }
+        self.alive.heard(cx.now);
         self.take_timestamp(cx, segment, at.left);
         self.take_probe(segment);
         if segment.seq_len() > 0 {
