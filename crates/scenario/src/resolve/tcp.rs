@@ -3,11 +3,12 @@
 use super::scheme;
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
-use crate::keys::{DelayedAckForm, GrantForm, TcpKeys, WindowForm};
+use crate::keys::{DelayedAckForm, GrantForm, KeepAliveForm, TcpKeys, WindowForm};
+use crate::lists::TimeOrNone;
 use crate::scalars::{Ssthresh, Window};
 use bentpipe_base::{Duration, Size};
 use bentpipe_tcp::{
-    Config, DelayedAck, GrantConfig, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack,
+    Config, DelayedAck, GrantConfig, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
 };
 
 /// Largest window without the window scale option, in bytes (RFC 9293, section 3.1).
@@ -60,6 +61,8 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         max_timeouts: keys.max_timeouts.map_or(default.max_timeouts, |v| v.value.0 as u32),
     };
     let mut sender = Config { jitter: jitter(keys), ..receiver.clone() };
+        user_timeout: keys.user_timeout.as_ref().map_or(Ok(default.user_timeout), user_timeout)?,
+        keep_alive: keys.keep_alive.as_ref().map_or(Ok(default.keep_alive), |k| keep_alive(&k.value))?,
     // An old sender does not ask for SACK, whatever its peer could do.
     sender.options.sack &= scheme.wants_sack();
     Ok((sender, receiver))
@@ -197,6 +200,34 @@ fn delayed_ack(given: &At<DelayedAckForm>, stack: Stack) -> Result<Option<Delaye
 
 fn rto(keys: &TcpKeys, default: RtoConfig) -> Result<RtoConfig> {
     for (key, given) in
+fn user_timeout(given: &At<TimeOrNone>) -> Result<Option<Duration>> {
+    match given.value.0 {
+        Some(time) if time < SHORTEST_RTO => {
+            Err(Fault::new(given.span, "`user_timeout` is too short", format!("at least {SHORTEST_RTO}")))
+        }
+        other => Ok(other),
+    }
+}
+
+fn keep_alive(given: &KeepAliveForm) -> Result<Option<KeepAlive>> {
+    let default = KeepAlive::default();
+    let table = match given {
+        KeepAliveForm::Switch(on) => return Ok(on.then_some(default)),
+        KeepAliveForm::Table(table) => table,
+    };
+    for (key, given) in [("idle", table.idle), ("interval", table.interval)] {
+        if let Some(given) = given.filter(|g| g.value < SHORTEST_KEEP_ALIVE) {
+            let message = format!("`{key}` is too short");
+            return Err(Fault::new(given.span, message, format!("at least {SHORTEST_KEEP_ALIVE}")));
+        }
+    }
+    Ok(Some(KeepAlive {
+        idle: table.idle.map_or(default.idle, |v| v.value),
+        interval: table.interval.map_or(default.interval, |v| v.value),
+        count: table.count.map_or(default.count, |c| c.value.0 as u32),
+    }))
+}
+
         [("min_rto", keys.min_rto), ("initial_rto", keys.initial_rto), ("max_rto", keys.max_rto)]
     {
         if let Some(given) = given.filter(|g| g.value < SHORTEST_RTO) {

@@ -53,6 +53,8 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
         ("max_timeouts", sender.max_timeouts.to_string()),
         ("limited_transmit", switch(sender.limited_transmit)),
         ("validation", quoted(sender.validation.word())),
+        ("user_timeout", sender.user_timeout.map_or_else(|| quoted("none"), time)),
+        ("keep_alive", keep_alive(sender)),
         ("pacing", switch(sender.pacing)),
         ("ecn", switch(sender.ecn)),
         ("probe_option", switch(sender.probe_option)),
@@ -107,6 +109,21 @@ fn window(buffer: ReceiveBuffer) -> String {
 
 fn delayed_ack(config: &Config) -> String {
     match config.delayed_ack {
+fn ecn(mode: EcnUse) -> String {
+    match mode {
+        EcnUse::Off => "false".into(),
+        EcnUse::Ask => "true".into(),
+        EcnUse::Answer => quoted("answer"),
+    }
+}
+
+fn keep_alive(config: &Config) -> String {
+    config.keep_alive.map_or_else(
+        || "false".into(),
+        |k| format!("{{ idle = {}, interval = {}, count = {} }}", time(k.idle), time(k.interval), k.count),
+    )
+}
+
         None => "false".into(),
         Some(d) => format!("{{ count = {}, timeout = {} }}", d.count, time(d.timeout)),
     }
