@@ -225,6 +225,7 @@ const OPTIONS: &[&str] = &[
     "validation = \"restart\"",
     "pacing = true",
     "ecn = true",
+    "ecn = \"answer\"",
     "timestamps = false",
     "sack = false",
     "window_scale = false\nwindow = \"65535 B\"",

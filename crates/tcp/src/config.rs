@@ -36,8 +36,8 @@ pub struct Config {
     pub validation: Validation,
     /// Pace segments of schemes that do not name a pace themselves.
     pub pacing: bool,
-    /// Negotiate ECN (RFC 3168).
-    pub ecn: bool,
+    /// Whether ECN is asked for, or agreed to (RFC 3168).
+    pub ecn: EcnUse,
     /// Agree on the probe option, where the scheme of either end sends probe segments.
     pub probe_option: bool,
     /// A rate that the network grants the sender; only schemes that ask for rates look at it.
@@ -81,6 +81,18 @@ pub enum Stack {
     Rfc,
     /// Linux 6.x: see `docs/src/linux-profile.md`.
     Linux,
+}
+
+/// Explicit congestion notification (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnUse {
+    /// Neither asked for nor agreed to.
+    #[default]
+    Off,
+    /// Agreed to where the peer asks.
+    Answer,
+    /// Asked for and agreed to.
+    Ask,
 }
 
 /// Receive buffer policy.
@@ -197,12 +209,14 @@ impl Default for Config {
             limited_transmit: true,
             validation: Validation::Validate,
             pacing: false,
-            ecn: false,
+            ecn: EcnUse::Off,
             probe_option: true,
             grant: None,
             jitter: None,
             time_wait: Duration::from_secs(60),
             max_timeouts: 15,
+            user_timeout: None,
+            keep_alive: None,
         }
     }
 }
@@ -215,14 +229,13 @@ impl Config {
         Self {
             stack: Stack::Linux,
             receive_buffer: ReceiveBuffer::Auto { initial: Size(65_535), max: Size(16 << 20) },
-            user_timeout: None,
-            keep_alive: None,
             rto: RtoConfig {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),
                 ..RtoConfig::default()
             },
             validation: Validation::Restart,
+            ecn: EcnUse::Answer,
             ..config
         }
     }

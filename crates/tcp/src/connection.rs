@@ -12,6 +12,7 @@ use crate::cc::{self, CongestionControl, Path, ProbeSignal};
 use crate::config::{Config, Validation};
 use crate::cork::Cork;
 use crate::delivery::DeliveryRate;
+use crate::ecn::EcnState;
 use crate::grants::Answers;
 use crate::icmp::Doubted;
 use crate::limits::{Limit, LimitClock};
@@ -67,9 +68,9 @@ pub struct Connection {
     pub(crate) limits: LimitClock,
     pub(crate) last_sent: Instant,
     pub(crate) doubted: Option<Doubted>,
-    pub(crate) timeouts_in_a_row: u32,
     pub(crate) alive: Alive,
     pub(crate) cork: Cork,
+    pub(crate) timeouts_in_a_row: u32,
     pub(crate) persist_backoff: u32,
     pub(crate) challenge: ChallengeLimit,
     /// A RST or challenge that answers a segment, ready to go.
@@ -95,17 +96,6 @@ pub(crate) struct TimestampClock {
     pub(crate) recent_at: Instant,
     /// Last.ACK.sent.
     pub(crate) last_ack_sent: u64,
-}
-
-/// ECN (RFC 3168).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct EcnState {
-    /// A CE mark arrived and no CWR since: acknowledgments carry ECE.
-    pub(crate) echo: bool,
-    /// The next new data segment carries CWR.
-    pub(crate) send_cwr: bool,
-    /// One reduction per window: until this is acknowledged.
-    pub(crate) reduced_until: u64,
 }
 
 /// One-off wishes to send.
@@ -172,8 +162,6 @@ impl Connection {
             answers: Answers::default(),
             pacer: Pacer::default(),
             timers: Timers::default(),
-            alive: Alive::new(now),
-            cork: Cork::default(),
             tail_probe: TailProbe::default(),
             probes: None,
             round: Round::default(),
@@ -184,6 +172,8 @@ impl Connection {
             limits: LimitClock::new(now),
             last_sent: now,
             doubted: None,
+            alive: Alive::new(now),
+            cork: Cork::default(),
             timeouts_in_a_row: 0,
             persist_backoff: 0,
             challenge: ChallengeLimit::default(),
@@ -276,8 +266,6 @@ impl Connection {
                 }
                 Timer::DelayedAck => self.rcv.ack_now(),
                 Timer::Pace | Timer::Probe => {}
-                Timer::Alive => self.on_alive_timer(cx),
-                Timer::Cork => self.uncork(),
                 Timer::Opportunity => self.send.opportunity = Opportunity::Open,
                 Timer::Reorder => self.on_reorder_timer(cx),
                 Timer::TailProbe => {
@@ -288,6 +276,8 @@ impl Connection {
                     self.events.push(Event::Closed);
                     self.enter_closed();
                 }
+                Timer::Alive => self.on_alive_timer(cx),
+                Timer::Cork => self.uncork(),
             }
         }
     }

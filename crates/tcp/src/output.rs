@@ -476,12 +476,7 @@ impl Connection {
         let passive = self.state != State::SynSent;
         let mut header = syn_options(&self.config, passive.then_some(&self.agreed));
         header.window = self.rcv.window.advertise_syn(self.rcv.next());
-        *flags = flags.with(Flags::SYN);
-        if self.config.ecn && !passive {
-            *flags = flags.with(Flags::ECE).with(Flags::CWR); // RFC 3168, section 6.1.1
-        } else if self.agreed.ecn {
-            *flags = flags.with(Flags::ECE);
-        }
+        *flags = flags.with(Flags::SYN).with(self.ecn_of_syn(passive.then_some(&self.agreed)));
         header
     }
 

@@ -53,8 +53,8 @@ table! {
             validation: Validation = "`\"validate\"`",
             /// Spread the segments of a window over the round trip.
             pacing: bool = "`false`",
-            /// Negotiate ECN (RFC 3168).
-            ecn: bool = "`false`",
+            /// ECN (RFC 3168): asked for and agreed to, or `"answer"`: agreed to where the other end asks. A Linux host: `"answer"`.
+            ecn: EcnForm = "`false`",
             /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows of them by DSACKs, or without SACK by timestamps, as with hosts that are not ours.
             probe_option: bool = "`true`",
             /// A rate that the network grants the sender, of whole packets: for schemes that ask for one, as `explicit-rate`.
