@@ -4,9 +4,12 @@
 //! retransmission in flight. Byte counts of each kind are kept, so `pipe` (RFC 6675, section 4) is a subtraction.
 //! Which segments are lost is decided by the recovery module, not here.
 
+mod searches;
+
 use crate::delivery::{DeliveryRate, Snapshot};
 use crate::range_set::RangeSet;
 use bentpipe_base::{Duration, Instant};
+use searches::Searched;
 use std::collections::VecDeque;
 
 /// One segment that was sent.
@@ -45,8 +48,14 @@ pub struct Digest {
     pub newly_sacked: u64,
     /// Sending time of the newest segment newly delivered that was never retransmitted.
     pub rtt_from: Option<Instant>,
-    /// Of the segment sent last among those newly delivered: when it was sent, where it ends, whether it was a retransmission.
-    pub newest: Option<(Instant, u64, bool)>,
+    /// Of the segment sent last among those newly delivered: when it was sent, where it ends.
+    pub newest: Option<(Instant, u64)>,
+    /// The same, of those that are known to be delivered as they were last sent (RFC 8985, section 6.2, step 2).
+    pub newest_sure: Option<(Instant, u64)>,
+    /// Of these, that which comes last in sequence, those cumulatively acknowledged after those SACKed: where it ends, when it was sent.
+    pub last_sure: Option<(u64, Instant)>,
+    /// Set before: what was sent again later than this has not had the time to arrive; the original has.
+    pub newest_repair: Option<Instant>,
     /// A segment that was retransmitted was acknowledged.
     pub resent_acked: bool,
     /// A segment never retransmitted was acknowledged or SACKed.
@@ -75,6 +84,9 @@ pub struct Scoreboard {
     marked: u64,
     /// Index at which the search for the next segment to resend begins.
     resend_hint: usize,
+    /// Length of the longest segment that ever arrived.
+    longest_delivered: u64,
+    searched: Searched,
 }
 
 impl Scoreboard {
@@ -117,6 +129,10 @@ impl Scoreboard {
     /// Bytes ever marked lost: it tells whether an acknowledgment found more.
     pub const fn marked(&self) -> u64 {
         self.marked
+    }
+    /// Length of the longest segment that arrived, as far as its length is still what we send.
+    pub const fn longest_delivered(&self) -> u64 {
+        self.longest_delivered
     }
     /// SACKed ranges above `una`.
     pub fn sacked_ranges(&self) -> &[(u64, u64)] {
@@ -192,6 +208,7 @@ impl Scoreboard {
     pub fn acknowledge(&mut self, ack: u64, now: Instant, rate: &mut DeliveryRate, digest: &mut Digest) {
         assert!(self.una <= ack && ack <= self.next, "an acknowledgment lies between una and next");
         digest.acked = ack - self.una;
+        let last_sacked = digest.last_sure.take();
         while let Some(seg) = self.segs.front() {
             let (start, end) = (self.una, seg.end.min(ack));
             let len = end - start;
@@ -204,6 +221,7 @@ impl Scoreboard {
             } else {
                 digest.take(seg);
                 digest.delivered += len;
+                self.longest_delivered = self.longest_delivered.max(len);
                 rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
             }
             if seg.resent {
@@ -219,6 +237,7 @@ impl Scoreboard {
             self.segs.pop_front();
             self.resend_hint = self.resend_hint.saturating_sub(1);
         }
+        digest.last_sure = digest.last_sure.or(last_sacked);
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(ack);
         }
@@ -259,6 +278,7 @@ impl Scoreboard {
             digest.take(seg);
             digest.delivered += len;
             digest.newly_sacked += len;
+            self.longest_delivered = self.longest_delivered.max(len);
             rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
             seg.sacked = true;
             self.sacked += len;
@@ -306,6 +326,34 @@ impl Scoreboard {
         len
     }
 
+    /// The path takes no segments longer than `mss`: cuts those that did not arrive into pieces, which are lost and not resent. False if there were none.
+    pub fn cut(&mut self, mss: u64) -> bool {
+        self.longest_delivered = self.longest_delivered.min(mss);
+        let mut any = false;
+        let mut start = self.una;
+        for mut seg in core::mem::take(&mut self.segs) {
+            let (mut left, end) = (start, seg.end);
+            start = end;
+            if !seg.sacked && end - left > mss {
+                any = true;
+                let len = end - left;
+                self.lost += if seg.lost { 0 } else { len };
+                if seg.resent {
+                    *(if seg.lost { &mut self.resent } else { &mut self.twice }) -= len;
+                }
+                (seg.lost, seg.resent) = (true, false);
+                self.marked += len;
+                while end - left > mss {
+                    left += mss;
+                    self.segs.push_back(Sent { end: left, ..seg.clone() });
+                }
+            }
+            self.segs.push_back(seg);
+        }
+        self.resend_hint = 0;
+        any
+    }
+
     /// Marks everything not SACKed as lost and not resent: after a retransmission timeout.
     pub fn mark_all_lost(&mut self) {
         for i in 0..self.segs.len() {
@@ -319,6 +367,7 @@ impl Scoreboard {
             seg.lost = false;
             seg.resent = false;
         }
+        self.searched = Searched::default();
         self.lost = 0;
         self.resent = 0;
         self.twice = 0;
@@ -335,6 +384,7 @@ impl Scoreboard {
         }
         self.sacked = 0;
         self.sacked_ranges.clear();
+        self.searched = Searched::default();
         self.resend_hint = 0;
     }
 
@@ -373,9 +423,11 @@ impl Digest {
         } else {
             self.resent_acked = true;
         }
-        let newest = (seg.sent_at, seg.end, !original);
-        if self.newest.is_none_or(|(at, end, _)| (at, end) < (seg.sent_at, seg.end)) {
-            self.newest = Some(newest);
+        let newest = (seg.sent_at, seg.end);
+        self.newest = self.newest.max(Some(newest));
+        if original || self.newest_repair.is_none_or(|latest| seg.sent_at <= latest) {
+            self.newest_sure = self.newest_sure.max(Some(newest));
+            self.last_sure = self.last_sure.max(Some((seg.end, seg.sent_at)));
         }
     }
 }

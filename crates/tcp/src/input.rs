@@ -8,7 +8,7 @@ use crate::handshake::reset_for;
 use crate::receiver::Taken;
 use crate::state::{Event, State};
 use crate::timers::Timer;
-use bentpipe_base::{Cx, Duration, Ecn, Flags, Instant, Packet, ProbeOption, Timestamps};
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, ProbeOption, Timestamps};
 
 /// RFC 5961, section 7: challenge ACKs per interval.
 const CHALLENGES: u32 = 10;
@@ -56,11 +56,12 @@ impl Connection {
         if !h.flags.has(Flags::ACK) {
             return;
         }
+        if !self.acknowledgment(cx, segment, at) {
+            return; // and its timestamp is not believed: else PAWS would drop what the peer really sends
+        }
+        self.alive.heard(cx.now);
         self.take_timestamp(cx, segment, at.left);
         self.take_probe(segment);
-        if !self.acknowledgment(cx, segment, at) {
-            return;
-        }
         if segment.seq_len() > 0 {
             self.text(cx, segment, at);
         }
@@ -155,6 +156,7 @@ impl Connection {
         let reaches = |left: &u64| left + u64::from(segment.body.len) >= self.clock.last_ack_sent;
         if let Some(left) = position.filter(reaches)
             && self.linux()
+            && self.acknowledged(segment).is_some()
         {
             self.take_timestamp(cx, segment, left);
         }
@@ -204,8 +206,9 @@ impl Connection {
     }
 
     /// Seventh and eighth check: text and FIN.
-    fn text(&mut self, cx: &Cx<'_>, segment: &Packet, at: Positions) {
+    pub(crate) fn text(&mut self, cx: &Cx<'_>, segment: &Packet, at: Positions) {
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            self.after_the_end(cx, segment);
             return;
         }
         self.congestion_experienced(segment);
@@ -225,6 +228,18 @@ impl Connection {
         }
     }
 
+    /// The peer's stream has ended: a FIN is acknowledged again, and begins TIME-WAIT anew. Text is ignored; Linux (`tcp_timewait_state_process`) answers it in
+    /// TIME-WAIT as it does a FIN.
+    fn after_the_end(&mut self, cx: &Cx<'_>, segment: &Packet) {
+        let waits = self.state == State::TimeWait;
+        if segment.tcp.flags.has(Flags::FIN) || (waits && self.linux()) {
+            self.rcv.ack_now();
+            if waits {
+                self.timers.set(Timer::TimeWait, cx.now + self.config.time_wait);
+            }
+        }
+    }
+
     /// The round trip as an end that only receives can see it: a full segment answers the acknowledgment whose timestamp it echoes. Echoes older
     /// than the longest timeout are lies or left over from before a pause.
     #[inline]
@@ -234,20 +249,6 @@ impl Connection {
         let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(ts.echo)));
         if rtt <= self.config.rto.max {
             self.rcv.on_echo(ts.echo, rtt.max(Duration::from_millis(1)));
-        }
-    }
-
-    /// RFC 3168, section 6.1.3: CE is echoed until the sender says CWR.
-    fn congestion_experienced(&mut self, segment: &Packet) {
-        if !self.agreed.ecn {
-            return;
-        }
-        if segment.tcp.flags.has(Flags::CWR) {
-            self.ecn.echo = false;
-        }
-        if segment.ecn == Ecn::Ce {
-            self.ecn.echo = true;
-            self.rcv.ack_now();
         }
     }
 

@@ -3,14 +3,18 @@
 //! Data flow of an acknowledgment: segment -> [`board`] -> [`recovery`] -> [`cc`] -> `Plan` -> [`pacer`] -> next segment.
 
 mod acks;
+mod alive;
 pub mod board;
 pub mod cc;
 pub mod config;
 pub mod connection;
 mod copies;
+mod cork;
 pub mod delivery;
+mod ecn;
 pub mod grants;
 mod handshake;
+mod icmp;
 mod input;
 pub mod limits;
 mod linux;
@@ -42,11 +46,13 @@ mod contributing {}
 
 pub use cc::law::Growth;
 pub use config::{
-    Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack, Validation,
+    Config, DelayedAck, EcnUse, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
+    Validation,
 };
 pub use connection::Connection;
 pub use grants::{GrantConfig, Standard};
-pub use handshake::{Offer, reset_for};
+pub use handshake::{Offer, reset_for, reset_in_listen};
+pub use icmp::Icmp;
 pub use limits::Limit;
 pub use scheme::{Detection, RecoveryParams, Reduction, Scheme};
 pub use state::{Chance, Event, State, Stats, Tuple};

@@ -15,7 +15,7 @@ impl Connection {
     pub(crate) fn waits_to_be_filled(&self) -> bool {
         let unanswered =
             if self.linux() { self.send.small_end > self.board.una() } else { self.board.flight() > 0 };
-        unanswered && self.config.nagle && !self.closing
+        unanswered && self.config.nagle
     }
 
     /// New data of `len` bytes up to `end` leaves.

@@ -34,7 +34,10 @@ impl Connection {
             return Some(packet);
         }
         match self.state {
-            State::Closed => return self.transmit_reset(cx),
+            State::Closed => {
+                self.limits.stop(cx.now);
+                return self.transmit_reset(cx);
+            }
             State::SynSent | State::SynReceived => return self.transmit_syn(cx),
             _ => {}
         }
@@ -103,7 +106,7 @@ impl Connection {
         if why == Limit::CongestionWindow || in_flight + self.mss() > window {
             return None;
         }
-        self.recovery.speculative(&self.board)
+        self.recovery.speculative(&mut self.board)
     }
 
     /// May new data go?
@@ -135,8 +138,11 @@ impl Connection {
             }
         }
         let last = end == data_end;
-        if len < mss && last && self.waits_to_be_filled() {
-            return Choice::Hold(self.idle_limit());
+        if len < mss && last && !self.closing {
+            let nagle = self.waits_to_be_filled() && !self.is_uncorked(end);
+            if nagle || self.waits_for_more(cx.now, end) {
+                return Choice::Hold(self.idle_limit());
+            }
         }
         if len == mss && !limited && self.linux() && self.waits_for_piece(cx.now, path, window, room) {
             let peer = room <= window.saturating_sub(in_flight);
@@ -296,6 +302,9 @@ impl Connection {
         let idle = self.board.is_empty();
         let snapshot = self.rate.on_sent(cx.now, idle);
         self.board.push(end, cx.now, snapshot, plan.window.0);
+        if idle {
+            self.watch(cx.now);
+        }
         let len = end - start;
         self.remember_small(len, end);
         let rtt = self.rtt.min().unwrap_or_default();
@@ -363,6 +372,7 @@ impl Connection {
         if self.board.next() == 0 {
             let snapshot = self.rate.on_sent(cx.now, true);
             self.board.push(1, cx.now, snapshot, 0);
+            self.watch(cx.now);
         } else if self.recovery.forced(&self.board).is_some() || self.send.syn {
             let snapshot = self.rate.on_sent(cx.now, false);
             self.board.resend(0, cx.now, snapshot);
@@ -393,6 +403,11 @@ impl Connection {
         packet.tcp.flags = Flags::RST.with(Flags::ACK);
         packet.tcp.seq = self.iss.at(self.board.next());
         packet.tcp.ack = self.rcv.ack_field();
+        if self.agreed.timestamps {
+            // RFC 7323, section 3.2
+            packet.tcp.timestamps =
+                Some(Timestamps { value: self.timestamp(cx.now), echo: self.clock.recent });
+        }
         packet.seal();
         Some(packet)
     }
@@ -413,7 +428,7 @@ impl Connection {
     }
 
     /// Builds a segment of the stream range `[start, end)`, or a pure ACK when it is empty.
-    fn build(&mut self, cx: &mut Cx<'_>, start: u64, end: u64) -> Pkt {
+    pub(crate) fn build(&mut self, cx: &mut Cx<'_>, start: u64, end: u64) -> Pkt {
         let mut packet = cx.packet();
         address(&mut packet, self.tuple);
         let syn = start == 0;
@@ -466,12 +481,7 @@ impl Connection {
         let passive = self.state != State::SynSent;
         let mut header = syn_options(&self.config, passive.then_some(&self.agreed));
         header.window = self.rcv.window.advertise_syn(self.rcv.next());
-        *flags = flags.with(Flags::SYN);
-        if self.config.ecn && !passive {
-            *flags = flags.with(Flags::ECE).with(Flags::CWR); // RFC 3168, section 6.1.1
-        } else if self.agreed.ecn {
-            *flags = flags.with(Flags::ECE);
-        }
+        *flags = flags.with(Flags::SYN).with(self.ecn_of_syn(passive.then_some(&self.agreed)));
         header
     }
 

@@ -1,13 +1,13 @@
 //! What arrives: packets from the wire, and the time.
 
 use super::app::is_a_host;
-use super::icmp::TooBig;
+use super::icmp::Said;
 use super::socket::{Owner, Pair, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
 use bentpipe_base::{Cx, Flags};
 use bentpipe_tcp::timers::Timer;
-use bentpipe_tcp::{Offer, State, reset_for};
+use bentpipe_tcp::{Icmp, Offer, State, reset_for, reset_in_listen};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Fault, Ipv4, Layout, Segment, parse};
 use core::net::IpAddr;
@@ -28,8 +28,8 @@ impl Endpoint {
             Err(error) => {
                 let other = matches!(error.fault, Fault::Protocol(_));
                 *(if other { &mut self.counters.not_tcp } else { &mut self.counters.malformed }) += 1;
-                if other && let Some(said) = TooBig::read(bytes) {
-                    self.too_big(said);
+                if other && let Some(said) = Said::read(bytes) {
+                    self.hear(cx, said);
                 }
                 return;
             }
@@ -60,6 +60,10 @@ impl Endpoint {
                 let gso_size = if vnet.gso_type == VnetHeader::GSO_NONE { 0 } else { vnet.gso_size };
                 if let Some(socket) = self.table.get_mut(id) {
                     socket.take(cx, &segment, usize::from(gso_size));
+                    if socket.is_talking_to_nobody() {
+                        // RFC 1122, section 4.2.2.13: the RST says that it was lost, and no acknowledgment goes before
+                        socket.conn.abort();
+                    }
                 }
                 self.mark(id);
             }
@@ -67,12 +71,13 @@ impl Endpoint {
         }
     }
 
-    /// A router says that it cannot forward what we sent.
-    fn too_big(&mut self, said: TooBig) {
-        if said.mtu < u32::from(self.settings.mtu)
-            && let Some(socket) = self.table.find(&said.pair).and_then(|id| self.table.get_mut(id))
-        {
-            socket.hear(said);
+    /// Somebody says what became of a segment of ours.
+    fn hear(&mut self, cx: &mut Cx<'_>, said: Said) {
+        let Some(id) = self.table.find(&said.pair) else { return };
+        let Some(socket) = self.table.get_mut(id) else { return };
+        if socket.conn.icmp(cx, said.seq, said.what) {
+            socket.unreachable |= matches!(said.what, Icmp::Unreachable { .. });
+            self.mark(id);
         }
     }
 
@@ -91,12 +96,9 @@ impl Endpoint {
                 self.forget(id);
                 continue;
             }
-            if let Some(said) = socket.is_blocked() {
-                socket.ending.get_or_insert(Ending::TooBig { mtu: said.mtu, segment: said.segment() });
-                socket.conn.abort();
-            }
             if gives_up {
-                socket.ending.get_or_insert(Ending::TimedOut);
+                let ending = socket.silence();
+                socket.ending.get_or_insert(ending);
                 socket.conn.abort();
             }
             self.mark(id);
@@ -125,6 +127,7 @@ impl Endpoint {
             && flags.has(Flags::SYN)
             && !flags.has(Flags::ACK)
             && !flags.has(Flags::RST)
+            && !flags.has(Flags::FIN) // no SYN that opens everywhere: it is challenged like any other
             && self.listeners.contains_key(&segment.dport)
             && receiver.position(segment.tcp.seq).is_some_and(|p| p > receiver.next())
     }
@@ -162,10 +165,12 @@ impl Endpoint {
     /// A packet to no connection: a call, or an answer with RST.
     fn stranger(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
         let packet = pair.packet(cx, segment);
-        let offer = self.listeners.get(&segment.dport).and_then(|l| {
+        let listener = self.listeners.get(&segment.dport);
+        let offer = listener.and_then(|l| {
             let config = if pair.local().is_ipv4() { &l.v4 } else { &l.v6 };
             Offer::new(&packet, Arc::clone(config))
         });
+        let answer = if listener.is_some() { reset_in_listen } else { reset_for };
         if let Some(offer) = offer {
             // where there is no room it will ask again
             if self.makes_room(segment.dport) {
@@ -175,7 +180,7 @@ impl Endpoint {
                 self.admit(segment.dport, id);
                 self.mark(id);
             }
-        } else if let Some(rst) = reset_for(cx, &packet) {
+        } else if let Some(rst) = answer(cx, &packet) {
             self.counters.refused += 1;
             if self.replies.len() < MAX_REPLIES {
                 let mut bytes = Vec::new();

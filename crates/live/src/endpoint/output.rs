@@ -54,11 +54,6 @@ impl Endpoint {
         }
         let Some(socket) = self.table.get_mut(id).filter(|s| !s.over) else { return };
         socket.look(now);
-        if socket.is_talking_to_nobody() {
-            socket.conn.abort(); // RFC 1122, section 4.2.2.13
-            self.mark(id);
-            return;
-        }
         if socket.conn.state() == State::Closed {
             self.over(id, Ending::Aborted);
             return;
@@ -99,7 +94,11 @@ impl Endpoint {
                 }
                 Event::PeerClosed => self.inbox.tell(id, &mut socket.unread, News::PeerClosed),
                 Event::Closed => _ = socket.ending.get_or_insert(Ending::Closed),
-                Event::TimedOut => _ = socket.ending.get_or_insert(Ending::TimedOut),
+                Event::TimedOut => {
+                    let ending = socket.silence();
+                    socket.ending.get_or_insert(ending);
+                }
+                Event::Unreachable => _ = socket.ending.get_or_insert(Ending::Unreachable),
                 Event::Reset => {
                     socket.ending.get_or_insert(if socket.opened { Ending::Reset } else { Ending::Refused });
                 }

@@ -1,10 +1,9 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges of two streams, two rings hold what lies in them.
 
-use super::icmp::TooBig;
 use super::news::Unread;
 use super::ring::Ring;
 use super::{Ending, Settings};
-use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt, Seq};
+use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Connection, State, Tuple};
 use bentpipe_wire::offload::{VnetHeader, emit_uncut};
@@ -170,10 +169,8 @@ pub(super) struct Socket {
     since: Instant,
     /// Bytes that had arrived when the application let go.
     received_then: u64,
-    /// Of our SYN, once it was sent.
-    isn: Option<Seq>,
-    /// What a router said, with the acknowledged position and the number of timeouts then.
-    too_big: Option<(TooBig, u64, u64)>,
+    /// Somebody says that what we sent cannot be delivered.
+    pub(super) unreachable: bool,
 }
 
 impl Socket {
@@ -201,27 +198,13 @@ impl Socket {
             behind: false,
             since: now,
             received_then: 0,
-            isn: None,
-            too_big: None,
+            unreachable: false,
         }
     }
 
-    /// A router cannot forward a segment of ours, if it is one that is in flight.
-    pub(super) fn hear(&mut self, said: TooBig) {
-        let (board, timeouts) = (self.conn.scoreboard(), self.conn.stats().timeouts);
-        let Some(isn) = self.isn else { return };
-        let ahead = said.seq.0.wrapping_sub(isn.at(board.una()).0);
-        let known = self.too_big.is_some_and(|(_, una, _)| una == board.una());
-        if u64::from(ahead) < board.flight() && !known {
-            self.too_big = Some((said, board.una(), timeouts));
-        }
-    }
-
-    /// Why nothing gets through: a router said so, and then a retransmission timed out.
-    pub(super) fn is_blocked(&self) -> Option<TooBig> {
-        let (said, una, timeouts) = self.too_big?;
-        let stats = self.conn.stats();
-        (una == self.conn.scoreboard().una() && stats.timeouts > timeouts).then_some(said)
+    /// Why the peer does not answer any more: RFC 9293, section 3.9.2.2, would have the application know what was said.
+    pub(super) const fn silence(&self) -> Ending {
+        if self.unreachable { Ending::Unreachable } else { Ending::TimedOut }
     }
 
     /// Takes what the application writes, as much as there is room for.
@@ -269,8 +252,9 @@ impl Socket {
     }
 
     fn take_piece(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>) {
-        let text = self.text(segment.tcp.seq, segment.payload.len());
-        let new = text.filter(|t| !self.has_arrived(*t));
+        let opens = self.conn.state() == State::SynSent; // what is text is known when the SYN is
+        let text = self.text(segment);
+        let new = text.filter(|t| !opens && !self.has_arrived(*t));
         if let Some((left, _)) = new
             && left > self.conn.receiver().next()
             && self.conn.receiver().out_of_order().len() >= MAX_GAPS
@@ -280,22 +264,34 @@ impl Socket {
         let packet = self.pair.packet(cx, segment);
         self.conn.segment(cx, &packet);
         cx.recycle(packet);
+        let new = if opens { self.text_so_far(segment) } else { new };
         // The engine alone decides what it takes. Only bytes that count as arrived now, and did not before, are written: a segment it refused
         // cannot change what lies there.
         if let Some((left, right)) = new.filter(|t| self.has_arrived(*t)) {
-            let first = self.conn.receiver().position(segment.tcp.seq).map_or(0, |p| left.saturating_sub(p));
+            let first = self.position(segment).map_or(0, |p| left.saturating_sub(p));
             let bytes = &segment.payload[first as usize..first as usize + (right - left) as usize];
             self.incoming.write(left - 1, bytes);
         }
     }
 
-    /// The part of a segment's text that lies in the window, by position; the peer's SYN is at 0.
-    fn text(&self, seq: Seq, len: usize) -> Option<(u64, u64)> {
-        let receiver = self.conn.receiver();
-        let position = receiver.position(seq)?;
+    /// Where the text of a segment begins; the peer's SYN is at 0, what stands behind it at 1.
+    fn position(&self, segment: &Segment<'_>) -> Option<u64> {
+        let position = self.conn.receiver().position(segment.tcp.seq)?;
+        Some(position + u64::from(segment.tcp.flags.has(Flags::SYN)))
+    }
+
+    /// The part of a segment's text that lies in the window, by position.
+    fn text(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
+        let (position, receiver) = (self.position(segment)?, self.conn.receiver());
         let left = position.max(receiver.next()).max(1);
-        let right = (position + len as u64).min(receiver.window.right_edge());
+        let right = (position + segment.payload.len() as u64).min(receiver.window.right_edge());
         (left < right).then_some((left, right))
+    }
+
+    /// The part of the text behind a SYN that was taken with it.
+    fn text_so_far(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
+        let right = (1 + segment.payload.len() as u64).min(1 + self.conn.received());
+        (segment.tcp.flags.has(Flags::SYN) && right > 1).then_some((1, right))
     }
 
     fn has_arrived(&self, (left, right): (u64, u64)) -> bool {
@@ -324,9 +320,6 @@ impl Socket {
                 self.conn.timer(cx);
             }
             let packet = self.conn.transmit(cx);
-            if let (Some(packet), None) = (&packet, self.isn) {
-                self.isn = Some(packet.tcp.seq);
-            }
             if packet.is_some() || at == now {
                 // what may follow it at that time is asked for first
                 self.behind = packet.is_some() && at < now;
@@ -394,6 +387,7 @@ impl Socket {
         let moved = una >= before + u64::from(self.conn.agreed().mss);
         if moved || (state, owner) != (self.progress.0, self.progress.1) {
             (self.progress, self.since) = ((state, owner, una), now);
+            self.unreachable = false;
         }
         if matches!(state, State::TimeWait | State::Closed) {
             self.outgoing.free();

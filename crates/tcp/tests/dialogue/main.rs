@@ -9,13 +9,16 @@
 )]
 mod script;
 
+mod alive;
 mod basics;
 mod close;
+mod cork;
 mod cubic;
 mod ecn;
 mod frto;
 mod growth;
 mod halving;
+mod icmp;
 mod jitter;
 mod linux;
 mod newreno;
