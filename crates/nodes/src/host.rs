@@ -5,7 +5,7 @@ use crate::ends::{Endpoint, Ends};
 use crate::udp::{Datagrams, Sink, Source, Stream};
 use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{Addr, Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, RngSlot, Seq, Slot};
-use bentpipe_tcp::{Chance, Config, Connection, JitterKind, Offer, State, Tuple, reset_for};
+use bentpipe_tcp::{Chance, Config, Connection, JitterKind, Offer, State, Tuple, reset_for, reset_in_listen};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -165,7 +165,9 @@ impl Host {
     }
 
     fn unknown(&mut self, cx: &mut Cx<'_>, packet: Pkt) {
-        let offer = self.listeners.get(&packet.dport).and_then(|l| {
+        let listener = self.listeners.get(&packet.dport);
+        let answer = if listener.is_some() { reset_in_listen } else { reset_for };
+        let offer = listener.and_then(|l| {
             let offer = Offer::new(&packet, Arc::clone(&l.config))?;
             Some((offer, l.writer.clone(), l.reader))
         });
@@ -177,7 +179,7 @@ impl Host {
             self.run(cx, i);
         } else {
             self.refuse(cx, &packet);
-            if let Some(rst) = reset_for(cx, &packet) {
+            if let Some(rst) = answer(cx, &packet) {
                 cx.send(Port(0), rst);
             }
         }

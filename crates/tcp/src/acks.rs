@@ -21,22 +21,26 @@ use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Size};
 impl Connection {
     /// Fifth check. False when the segment must not be processed further.
     pub(crate) fn acknowledgment(&mut self, cx: &mut Cx<'_>, segment: &Packet, at: Positions) -> bool {
-        let (una, next) = (self.board.una(), self.board.next());
-        let ack = self.iss.offset_near(segment.tcp.ack, una);
+        let una = self.board.una();
+        let ack = self.acknowledged(segment);
         if self.state == State::SynReceived {
-            if !ack.is_some_and(|a| una < a && a <= next) {
+            if ack.is_none_or(|a| a <= una) {
                 self.outgoing = reset_for(cx, segment);
                 return false;
             }
             self.acknowledge_syn(cx, segment);
             self.established(cx.now);
         }
-        let Some(ack) = ack.filter(|a| *a <= next && *a + self.peer_window_max >= una) else {
+        let Some(ack) = ack else {
             self.challenge_ack(cx); // RFC 5961, section 5.2
             return false;
         };
         if ack < self.board.una() {
-            return true; // an old one: its text may still count, its acknowledgment and window do not
+            // one that a later one overtook: its text and its blocks may still count, its number and window do not
+            if self.agreed.sack && !segment.tcp.sack.is_empty() && !self.board.is_empty() {
+                self.take_ack(cx, segment, ack, false);
+            }
+            return true;
         }
         let window_changed = self.update_window(segment, at, ack);
         if self.board.is_empty()
@@ -50,6 +54,13 @@ impl Connection {
         self.take_ack(cx, segment, ack, window_changed);
         self.closing_states(cx);
         true
+    }
+
+    /// The position that a segment acknowledges; `None` if that was never sent, or is older than the largest window (RFC 5961, section 5.2).
+    pub(crate) fn acknowledged(&self, segment: &Packet) -> Option<u64> {
+        let (una, next) = (self.board.una(), self.board.next());
+        let ack = self.iss.offset_near(segment.tcp.ack, una)?;
+        (ack <= next && ack + self.peer_window_max >= una).then_some(ack)
     }
 
     /// SND.WND, SND.WL1 and SND.WL2. True when the window changed.
@@ -74,25 +85,26 @@ impl Connection {
         changed
     }
 
+    /// One that was overtaken (`ack` below SND.UNA) brings its blocks: RFC 6675, section 5, calls Update() for any. Its round trip and its ECN echo are out of date.
     fn take_ack(&mut self, cx: &mut Cx<'_>, segment: &Packet, ack: u64, window_changed: bool) {
         let limited_by = self.growth_limit(cx.now);
-        self.send.burst = 0;
         let una = self.board.una();
+        let overtaken = ack < una;
         let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
-        let mut digest = Digest { doubtful, ..Digest::default() };
+        let newest_repair = self.rtt.min().map(|min| Instant(cx.now.0.saturating_sub(min.0)));
+        let mut digest = Digest { doubtful, newest_repair, ..Digest::default() };
         if self.agreed.sack {
             self.take_sack(cx.now, segment, ack, &mut digest);
         }
+        if overtaken && digest.newly_sacked == 0 && digest.dsack.is_none() {
+            return;
+        }
+        self.send.burst = 0;
         let bare = ack == una && segment.seq_len() == 0 && !window_changed;
         let claim = self.claim_probes(cx.now, segment, bare, &mut digest);
-        self.board.acknowledge(ack, cx.now, &mut self.rate, &mut digest);
-        let mss = self.mss();
-        if let Some(probes) = &mut self.probes {
-            // a receiver that merges segments acknowledges several at once: each of them counts
-            let segments = u32::try_from(digest.delivered / mss).unwrap_or(u32::MAX).max(1);
-            probes.acks = probes.acks.saturating_add(segments);
-        }
-        let rtt = self.take_rtt(cx.now, segment, &digest);
+        self.board.acknowledge(ack.max(una), cx.now, &mut self.rate, &mut digest);
+        self.count_for_probes(&digest);
+        let rtt = if overtaken { None } else { self.take_rtt(cx.now, segment, &digest) };
         if let Some(rtt) = rtt {
             cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
         }
@@ -102,7 +114,8 @@ impl Connection {
         }
         let round_ended = self.advance_round();
         self.usage.on_ack(digest.acked, round_ended);
-        let duplicate = self.is_duplicate(segment, una, window_changed || claim.own, &digest);
+        let other = window_changed || claim.own || overtaken;
+        let duplicate = self.is_duplicate(segment, una, other, &digest);
         let finding = self.recover(cx, &digest, duplicate);
         let bare = !claim.own
             && digest.acked == 0
@@ -110,7 +123,11 @@ impl Connection {
             && segment.tcp.sack.is_empty()
             && segment.seq_len() == 0;
         self.answer_tail_probe(cx, &digest, bare);
-        let marked = self.ecn_echo(cx, segment);
+        if overtaken && self.linux() {
+            self.after_ack(cx, &digest, &finding); // `tcp_ack`, `old_ack`: it neither grows the window nor clocks its reduction
+            return;
+        }
+        let marked = !overtaken && self.ecn_echo(cx, segment);
         if digest.delivered > 0 || claim.probes > 0 {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
             let again = self.linux() && finding.loss.is_some();
@@ -136,6 +153,15 @@ impl Connection {
         self.after_ack(cx, &digest, &finding);
     }
 
+    /// A receiver that merges segments acknowledges several at once: each of them lets probes go.
+    fn count_for_probes(&mut self, digest: &Digest) {
+        let mss = self.mss();
+        if let Some(probes) = &mut self.probes {
+            let segments = u32::try_from(digest.delivered / mss).unwrap_or(u32::MAX).max(1);
+            probes.acks = probes.acks.saturating_add(segments);
+        }
+    }
+
     /// Comes before all else that an acknowledgment means: a DSACK that our own probe caused says nothing to anybody else.
     fn claim_probes(&mut self, now: Instant, segment: &Packet, bare: bool, digest: &mut Digest) -> Claim {
         let patience = self.rtt.rto() * 2;
@@ -152,12 +178,13 @@ impl Connection {
 
     /// What the network says of the rate, with the acknowledgment of the segment that was sent last.
     fn granted(&mut self, digest: &Digest) -> Option<Grant> {
-        let (network, (sent_at, _, _)) = (self.config.grant.as_ref()?, digest.newest?);
+        let (network, (sent_at, _)) = (self.config.grant.as_ref()?, digest.newest?);
         self.answers.on_ack(sent_at, network)
     }
 
     /// RFC 5681, section 2, or with SACK anything that reports new SACKed data (RFC 6675, section 2).
-    fn is_duplicate(&self, segment: &Packet, una: u64, window_changed: bool, digest: &Digest) -> bool {
+    /// Not one that says something `other`.
+    fn is_duplicate(&self, segment: &Packet, una: u64, other: bool, digest: &Digest) -> bool {
         if matches!(self.recovery.detection(), Detection::Sack | Detection::Rack) {
             return digest.newly_sacked > 0 && digest.acked == 0;
         }
@@ -165,7 +192,7 @@ impl Connection {
             && una == self.board.una()
             && !self.board.is_empty()
             && segment.seq_len() == 0
-            && !window_changed
+            && !other
             && !self.timers.runs(Timer::Persist) // it answers a window probe
             && digest.dsack.is_none()
     }

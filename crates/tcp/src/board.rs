@@ -43,8 +43,14 @@ pub struct Digest {
     pub newly_sacked: u64,
     /// Sending time of the newest segment newly delivered that was never retransmitted.
     pub rtt_from: Option<Instant>,
-    /// Of the segment sent last among those newly delivered: when it was sent, where it ends, whether it was a retransmission.
-    pub newest: Option<(Instant, u64, bool)>,
+    /// Of the segment sent last among those newly delivered: when it was sent, where it ends.
+    pub newest: Option<(Instant, u64)>,
+    /// The same, of those that are known to be delivered as they were last sent (RFC 8985, section 6.2, step 2).
+    pub newest_sure: Option<(Instant, u64)>,
+    /// Of these, that which comes last in sequence, those cumulatively acknowledged after those SACKed: where it ends, when it was sent.
+    pub last_sure: Option<(u64, Instant)>,
+    /// Set before: what was sent again later than this has not had the time to arrive; the original has.
+    pub newest_repair: Option<Instant>,
     /// A segment that was retransmitted was acknowledged.
     pub resent_acked: bool,
     /// A segment never retransmitted was acknowledged or SACKed.
@@ -190,6 +196,7 @@ impl Scoreboard {
     pub fn acknowledge(&mut self, ack: u64, now: Instant, rate: &mut DeliveryRate, digest: &mut Digest) {
         assert!(self.una <= ack && ack <= self.next, "an acknowledgment lies between una and next");
         digest.acked = ack - self.una;
+        let last_sacked = digest.last_sure.take();
         while let Some(seg) = self.segs.front() {
             let (start, end) = (self.una, seg.end.min(ack));
             let len = end - start;
@@ -217,6 +224,7 @@ impl Scoreboard {
             self.segs.pop_front();
             self.resend_hint = self.resend_hint.saturating_sub(1);
         }
+        digest.last_sure = digest.last_sure.or(last_sacked);
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(ack);
         }
@@ -370,9 +378,11 @@ impl Digest {
         } else {
             self.resent_acked = true;
         }
-        let newest = (seg.sent_at, seg.end, !original);
-        if self.newest.is_none_or(|(at, end, _)| (at, end) < (seg.sent_at, seg.end)) {
-            self.newest = Some(newest);
+        let newest = (seg.sent_at, seg.end);
+        self.newest = self.newest.max(Some(newest));
+        if original || self.newest_repair.is_none_or(|latest| seg.sent_at <= latest) {
+            self.newest_sure = self.newest_sure.max(Some(newest));
+            self.last_sure = self.last_sure.max(Some((seg.end, seg.sent_at)));
         }
     }
 }

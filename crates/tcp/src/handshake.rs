@@ -5,8 +5,9 @@
 //! answering a SYN in SYN-SENT.
 
 use crate::cc;
-use crate::config::Config;
+use crate::config::{Config, Stack};
 use crate::connection::Connection;
+use crate::input::Positions;
 use crate::options::Agreed;
 use crate::probes::Probes;
 use crate::receiver::Receiver;
@@ -25,10 +26,11 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Takes a SYN; `None` if the segment is not one (RFC 9293, section 3.10.7.2).
+    /// Takes a SYN; `None` if the segment is not one (RFC 9293, section 3.10.7.2), or ends as well and the host is a Linux host (`tcp_rcv_state_process`).
     pub fn new(syn: &Packet, config: Arc<Config>) -> Option<Self> {
         let flags = syn.tcp.flags;
-        if !flags.has(Flags::SYN) || flags.has(Flags::ACK) || flags.has(Flags::RST) || flags.has(Flags::FIN) {
+        let ends = flags.has(Flags::FIN) && config.stack == Stack::Linux;
+        if !flags.has(Flags::SYN) || flags.has(Flags::ACK) || flags.has(Flags::RST) || ends {
             return None;
         }
         let tuple = Tuple { local: (syn.dst, syn.dport), remote: (syn.src, syn.sport) };
@@ -63,7 +65,12 @@ impl Offer {
     }
 }
 
-/// The RST that answers a segment for which there is no connection (RFC 9293, section 3.10.7.1); `None` for a RST.
+/// The RST that answers a segment at a listener which is no offer (RFC 9293, section 3.10.7.2): only an acknowledgment draws one.
+pub fn reset_in_listen(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
+    if segment.tcp.flags.has(Flags::ACK) { reset_for(cx, segment) } else { None }
+}
+
+/// The RST that answers a segment for which there is neither connection nor listener (RFC 9293, section 3.10.7.1); `None` for a RST.
 pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
     if segment.tcp.flags.has(Flags::RST) {
         return None;
@@ -145,8 +152,13 @@ impl Connection {
         if ack_ok {
             self.acknowledge_syn(cx, segment);
             self.established(cx.now);
+            if segment.seq_len() > 1 && !self.linux() {
+                // text behind the SYN, which Linux drops without Fast Open (`tcp_rcv_synsent_state_process`)
+                self.rcv.window.advertise_syn(self.rcv.next()); // our SYN has shown it
+                self.text(cx, segment, Positions { left: 1, right: 1 + u64::from(segment.body.len) });
+            }
         } else {
-            // simultaneous open: our SYN goes out again, now with an ACK
+            // simultaneous open: our SYN goes out again, now with an ACK; text behind it comes again
             self.state = State::SynReceived;
             self.send.syn = true;
         }

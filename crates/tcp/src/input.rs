@@ -56,11 +56,11 @@ impl Connection {
         if !h.flags.has(Flags::ACK) {
             return;
         }
+        if !self.acknowledgment(cx, segment, at) {
+            return; // and its timestamp is not believed: else PAWS would drop what the peer really sends
+        }
         self.take_timestamp(cx, segment, at.left);
         self.take_probe(segment);
-        if !self.acknowledgment(cx, segment, at) {
-            return;
-        }
         if segment.seq_len() > 0 {
             self.text(cx, segment, at);
         }
@@ -155,6 +155,7 @@ impl Connection {
         let reaches = |left: &u64| left + u64::from(segment.body.len) >= self.clock.last_ack_sent;
         if let Some(left) = position.filter(reaches)
             && self.linux()
+            && self.acknowledged(segment).is_some()
         {
             self.take_timestamp(cx, segment, left);
         }
@@ -204,8 +205,9 @@ impl Connection {
     }
 
     /// Seventh and eighth check: text and FIN.
-    fn text(&mut self, cx: &Cx<'_>, segment: &Packet, at: Positions) {
+    pub(crate) fn text(&mut self, cx: &Cx<'_>, segment: &Packet, at: Positions) {
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            self.after_the_end(cx, segment);
             return;
         }
         self.congestion_experienced(segment);
@@ -221,6 +223,18 @@ impl Connection {
         {
             self.events.push(Event::PeerClosed);
             self.fin_received(cx);
+        }
+    }
+
+    /// The peer's stream has ended: a FIN is acknowledged again, and begins TIME-WAIT anew. Text is ignored; Linux (`tcp_timewait_state_process`) answers it in
+    /// TIME-WAIT as it does a FIN.
+    fn after_the_end(&mut self, cx: &Cx<'_>, segment: &Packet) {
+        let waits = self.state == State::TimeWait;
+        if segment.tcp.flags.has(Flags::FIN) || (waits && self.linux()) {
+            self.rcv.ack_now();
+            if waits {
+                self.timers.set(Timer::TimeWait, cx.now + self.config.time_wait);
+            }
         }
     }
 

@@ -45,7 +45,7 @@ pub use config::{
 };
 pub use connection::Connection;
 pub use grants::{GrantConfig, Standard};
-pub use handshake::{Offer, reset_for};
+pub use handshake::{Offer, reset_for, reset_in_listen};
 pub use limits::Limit;
 pub use scheme::{Detection, RecoveryParams, Reduction, Scheme};
 pub use state::{Chance, Event, State, Stats, Tuple};

@@ -35,7 +35,10 @@ impl Connection {
             return Some(packet);
         }
         match self.state {
-            State::Closed => return self.transmit_reset(cx),
+            State::Closed => {
+                self.limits.stop(cx.now);
+                return self.transmit_reset(cx);
+            }
             State::SynSent | State::SynReceived => return self.transmit_syn(cx),
             _ => {}
         }
@@ -388,6 +391,11 @@ impl Connection {
         packet.tcp.flags = Flags::RST.with(Flags::ACK);
         packet.tcp.seq = self.iss.at(self.board.next());
         packet.tcp.ack = self.rcv.ack_field();
+        if self.agreed.timestamps {
+            // RFC 7323, section 3.2
+            packet.tcp.timestamps =
+                Some(Timestamps { value: self.timestamp(cx.now), echo: self.clock.recent });
+        }
         packet.seal();
         Some(packet)
     }

@@ -7,7 +7,7 @@ use super::table::ConnId;
 use super::{Ending, Endpoint};
 use bentpipe_base::{Cx, Flags};
 use bentpipe_tcp::timers::Timer;
-use bentpipe_tcp::{Offer, State, reset_for};
+use bentpipe_tcp::{Offer, State, reset_for, reset_in_listen};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Fault, Ipv4, Layout, Segment, parse};
 use core::net::IpAddr;
@@ -60,6 +60,10 @@ impl Endpoint {
                 let gso_size = if vnet.gso_type == VnetHeader::GSO_NONE { 0 } else { vnet.gso_size };
                 if let Some(socket) = self.table.get_mut(id) {
                     socket.take(cx, &segment, usize::from(gso_size));
+                    if socket.is_talking_to_nobody() {
+                        // RFC 1122, section 4.2.2.13: the RST says that it was lost, and no acknowledgment goes before
+                        socket.conn.abort();
+                    }
                 }
                 self.mark(id);
             }
@@ -125,6 +129,7 @@ impl Endpoint {
             && flags.has(Flags::SYN)
             && !flags.has(Flags::ACK)
             && !flags.has(Flags::RST)
+            && !flags.has(Flags::FIN) // no SYN that opens everywhere: it is challenged like any other
             && self.listeners.contains_key(&segment.dport)
             && receiver.position(segment.tcp.seq).is_some_and(|p| p > receiver.next())
     }
@@ -162,10 +167,12 @@ impl Endpoint {
     /// A packet to no connection: a call, or an answer with RST.
     fn stranger(&mut self, cx: &mut Cx<'_>, pair: Pair, segment: &Segment<'_>) {
         let packet = pair.packet(cx, segment);
-        let offer = self.listeners.get(&segment.dport).and_then(|l| {
+        let listener = self.listeners.get(&segment.dport);
+        let offer = listener.and_then(|l| {
             let config = if pair.local().is_ipv4() { &l.v4 } else { &l.v6 };
             Offer::new(&packet, Arc::clone(config))
         });
+        let answer = if listener.is_some() { reset_in_listen } else { reset_for };
         if let Some(offer) = offer {
             // where there is no room it will ask again
             if self.makes_room(segment.dport) {
@@ -175,7 +182,7 @@ impl Endpoint {
                 self.admit(segment.dport, id);
                 self.mark(id);
             }
-        } else if let Some(rst) = reset_for(cx, &packet) {
+        } else if let Some(rst) = answer(cx, &packet) {
             self.counters.refused += 1;
             if self.replies.len() < MAX_REPLIES {
                 let mut bytes = Vec::new();

@@ -54,11 +54,6 @@ impl Endpoint {
         }
         let Some(socket) = self.table.get_mut(id).filter(|s| !s.over) else { return };
         socket.look(now);
-        if socket.is_talking_to_nobody() {
-            socket.conn.abort(); // RFC 1122, section 4.2.2.13
-            self.mark(id);
-            return;
-        }
         if socket.conn.state() == State::Closed {
             self.over(id, Ending::Aborted);
             return;

@@ -269,8 +269,9 @@ impl Socket {
     }
 
     fn take_piece(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>) {
-        let text = self.text(segment.tcp.seq, segment.payload.len());
-        let new = text.filter(|t| !self.has_arrived(*t));
+        let opens = self.conn.state() == State::SynSent; // what is text is known when the SYN is
+        let text = self.text(segment);
+        let new = text.filter(|t| !opens && !self.has_arrived(*t));
         if let Some((left, _)) = new
             && left > self.conn.receiver().next()
             && self.conn.receiver().out_of_order().len() >= MAX_GAPS
@@ -280,22 +281,34 @@ impl Socket {
         let packet = self.pair.packet(cx, segment);
         self.conn.segment(cx, &packet);
         cx.recycle(packet);
+        let new = if opens { self.text_so_far(segment) } else { new };
         // The engine alone decides what it takes. Only bytes that count as arrived now, and did not before, are written: a segment it refused
         // cannot change what lies there.
         if let Some((left, right)) = new.filter(|t| self.has_arrived(*t)) {
-            let first = self.conn.receiver().position(segment.tcp.seq).map_or(0, |p| left.saturating_sub(p));
+            let first = self.position(segment).map_or(0, |p| left.saturating_sub(p));
             let bytes = &segment.payload[first as usize..first as usize + (right - left) as usize];
             self.incoming.write(left - 1, bytes);
         }
     }
 
-    /// The part of a segment's text that lies in the window, by position; the peer's SYN is at 0.
-    fn text(&self, seq: Seq, len: usize) -> Option<(u64, u64)> {
-        let receiver = self.conn.receiver();
-        let position = receiver.position(seq)?;
+    /// Where the text of a segment begins; the peer's SYN is at 0, what stands behind it at 1.
+    fn position(&self, segment: &Segment<'_>) -> Option<u64> {
+        let position = self.conn.receiver().position(segment.tcp.seq)?;
+        Some(position + u64::from(segment.tcp.flags.has(Flags::SYN)))
+    }
+
+    /// The part of a segment's text that lies in the window, by position.
+    fn text(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
+        let (position, receiver) = (self.position(segment)?, self.conn.receiver());
         let left = position.max(receiver.next()).max(1);
-        let right = (position + len as u64).min(receiver.window.right_edge());
+        let right = (position + segment.payload.len() as u64).min(receiver.window.right_edge());
         (left < right).then_some((left, right))
+    }
+
+    /// The part of the text behind a SYN that was taken with it.
+    fn text_so_far(&self, segment: &Segment<'_>) -> Option<(u64, u64)> {
+        let right = (1 + segment.payload.len() as u64).min(1 + self.conn.received());
+        (segment.tcp.flags.has(Flags::SYN) && right > 1).then_some((1, right))
     }
 
     fn has_arrived(&self, (left, right): (u64, u64)) -> bool {

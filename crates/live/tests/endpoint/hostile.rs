@@ -17,7 +17,7 @@ fn of<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
     all[(rng.bits() % all.len() as u64) as usize]
 }
 
-fn victim(seed: u64, receive: u64) -> End {
+pub(crate) fn victim(seed: u64, receive: u64) -> End {
     let settings = Settings {
         addresses: addresses(RIGHT).to_vec(),
         max_connections: 64,
@@ -30,7 +30,7 @@ fn victim(seed: u64, receive: u64) -> End {
     end
 }
 
-fn packet(v6: bool, sport: u16, tcp: TcpHeader, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn packet(v6: bool, sport: u16, tcp: TcpHeader, payload: &[u8]) -> Vec<u8> {
     let ends = match (addresses(LEFT)[usize::from(v6)], addresses(RIGHT)[usize::from(v6)]) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => Ends::V4 { src, dst },
         (IpAddr::V6(src), IpAddr::V6(dst)) => Ends::V6 { src, dst },
@@ -44,7 +44,7 @@ fn packet(v6: bool, sport: u16, tcp: TcpHeader, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Sends all there is to send; returns the packets.
-fn flush(end: &mut End, now: Instant) -> Vec<Vec<u8>> {
+pub(crate) fn flush(end: &mut End, now: Instant) -> Vec<Vec<u8>> {
     let mut sent = Vec::new();
     end.with(now, |endpoint, cx| {
         endpoint.timer(cx);
@@ -325,7 +325,7 @@ fn bytes_that_had_arrived_cannot_be_changed() {
 }
 
 /// The SYN of a host on Ethernet.
-fn syn_of_a_host() -> TcpHeader {
+pub(crate) fn syn_of_a_host() -> TcpHeader {
     TcpHeader { flags: Flags::SYN, seq: Seq(99), mss: Some(1460), window: 65_535, ..TcpHeader::default() }
 }
 

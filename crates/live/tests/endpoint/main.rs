@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
+mod alone;
 mod duel;
 mod ends;
 mod hostile;

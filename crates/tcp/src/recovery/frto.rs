@@ -59,7 +59,7 @@ impl Frto {
             // section 3.1: a SACK of data sent before the timeout and never resent proves it too
             Step::Second
                 if view.digest.original_acked
-                    && (advanced || view.digest.newest.is_some_and(|(_, end, _)| end <= self.recover)) =>
+                    && (advanced || view.digest.newest.is_some_and(|(_, end)| end <= self.recover)) =>
             {
                 self.step = Step::Off;
                 !view.digest.resent_acked

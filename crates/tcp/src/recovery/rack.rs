@@ -63,20 +63,19 @@ impl Rack {
         self.deadline = None;
     }
 
-    /// Steps 1 to 3 of section 6.2.
-    fn update(&mut self, board: &Scoreboard, view: &AckView<'_>) {
-        let Some((sent_at, end, resent)) = view.digest.newest else { return };
-        let rtt = view.now.since(sent_at);
-        if resent && view.rtt.min().is_some_and(|min| rtt < min) {
-            return; // that ACK was for the original (step 2)
-        }
-        if !resent && end < self.fack {
+    /// Steps 1 to 3 of section 6.2. Linux (`tcp_rack_advance`) goes by the round trip of the segment that it looked at last, whether or not that was sent last.
+    fn update(&mut self, board: &Scoreboard, view: &AckView<'_>, linux: bool) {
+        let digest = view.digest;
+        if digest.original_least.is_some_and(|end| end < self.fack) {
             self.reordering_seen = true; // step 3
         }
-        self.fack = self.fack.max(board.sacked_ranges().last().map_or(board.una(), |r| r.1)).max(end);
-        if self.newest.is_none_or(|n| n <= (sent_at, end)) {
-            self.newest = Some((sent_at, end));
-            self.rtt = rtt;
+        self.fack = self.fack.max(board.sacked_ranges().last().map_or(board.una(), |r| r.1));
+        if let Some((sent_at, _)) = digest.newest_sure.filter(|_| digest.newest_sure >= self.newest) {
+            self.newest = digest.newest_sure;
+            self.rtt = view.now.since(sent_at);
+        }
+        if let Some((_, sent_at)) = digest.last_sure.filter(|_| linux) {
+            self.rtt = view.now.since(sent_at);
         }
     }
 
@@ -118,7 +117,7 @@ impl Recovery {
         if finding.ended {
             self.rack.on_recovery_end();
         }
-        self.rack.update(board, view);
+        self.rack.update(board, view, self.linux);
         self.rack_detect(board, view, finding);
     }
 

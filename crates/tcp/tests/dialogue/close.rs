@@ -2,7 +2,7 @@
 
 use crate::script::{ACK, Dialogue, FIN, Seg, Want, ack, data, fin, plain};
 use bentpipe_base::{Duration, Flags};
-use bentpipe_tcp::{Config, Event, State};
+use bentpipe_tcp::{Config, Event, Stack, State};
 
 /// RFC 9293, section 3.6, case 1: after our FIN the peer goes on sending, and we take it.
 #[test]
@@ -163,4 +163,34 @@ fn a_stream_ends_once() {
         .silent();
     d.gets(Seg { len: 500, ..ACK }).sends(ack(601)).silent();
     assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 600));
+}
+
+/// RFC 9293, section 3.10.7.4, eighth check: so is any FIN that lies within the window. Text without one is ignored; Linux (`tcp_timewait_state_process`) answers it as well.
+#[test]
+fn a_fin_within_the_window_is_acknowledged_in_time_wait() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let mut d = in_time_wait(plain().on(stack));
+        d.at(30_000).gets(Seg { seq: 2, ack: Some(2), ..FIN }).sends_at(30_000, ack(2)).silent();
+        d.gets(Seg { seq: 2, len: 100, ack: Some(2), ..FIN }).sends(ack(2)).silent();
+        d.at(40_000).gets(Seg { seq: 2, len: 100, ack: Some(2), ..ACK });
+        if stack == Stack::Linux {
+            d.sends(ack(2));
+        }
+        d.silent().gets(Seg { seq: 2, ack: Some(2), ..ACK }).silent();
+        let end = if stack == Stack::Linux { 100_000 } else { 90_000 };
+        d.at(end - 1).silent();
+        assert_eq!((d.conn.state(), d.conn.readable()), (State::TimeWait, 0));
+        d.at(end).silent();
+        assert_eq!(d.conn.state(), State::Closed);
+    }
+}
+
+/// The same in the other states that follow a FIN: a second end of the stream is acknowledged as the first was, and taken by nobody.
+#[test]
+fn a_second_fin_is_only_acknowledged() {
+    let mut d = Dialogue::established(plain());
+    d.gets(FIN).sends(ack(2)).gets(Seg { seq: 2, len: 50, ..FIN }).sends(ack(2)).silent();
+    assert_eq!((d.conn.state(), d.conn.readable()), (State::CloseWait, 0));
+    d.close().sends(fin(1)).gets(Seg { seq: 2, ..FIN }).sends(ack(2)).silent();
+    assert_eq!(d.conn.state(), State::LastAck);
 }

@@ -197,3 +197,14 @@ fn a_window_beyond_the_peers_stops_at_twice_of_it() {
     }
     assert!((20_000..=41_000).contains(&d.cwnd()), "{}", d.cwnd());
 }
+
+/// `tcp_rack_advance`: the round trip that RACK goes by is that of the segment that comes last in the sequence, though another was sent later.
+#[test]
+fn racks_round_trip_is_of_the_last_in_sequence() {
+    let mut d = Dialogue::established(Config { initial_window: 10, ..linux("sack") });
+    d.write(6000).sent(&[0, 1, 2, 3, 4, 5]).at(150).write(4000).sent(&[6, 7, 8, 9]);
+    d.at(200).gets(sacks(0, &[(2, 5)])).sent(&[0]);
+    // the repair of 0 took 100 ms, 1 came late, after 200: what was sent at 150 is no more than 150 old
+    d.at(300).gets(acks(5)).sent(&[]);
+    d.at(376).sent(&[]).at(377).sends(data(nth(5), 1000)); // the last due: 150 + 200 + 25, and 2 for the timer
+}

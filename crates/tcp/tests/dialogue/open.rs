@@ -5,7 +5,7 @@ use crate::script::{
     syn, syn_ack,
 };
 use bentpipe_base::{Flags, Instant, NodeId, World};
-use bentpipe_tcp::{Config, Event, Offer, State, reset_for};
+use bentpipe_tcp::{Chance, Config, Event, Offer, Stack, State, reset_for, reset_in_listen};
 use std::sync::Arc;
 
 /// RFC 9293, section 3.5, figure 6: SYN, SYN/ACK, ACK.
@@ -65,6 +65,79 @@ fn only_a_syn_is_an_offer() {
     for seg in [ACK, SYN_ACK, RST, FIN, Seg { flags: Flags::SYN.with(Flags::RST), ..SYN }] {
         assert!(Offer::new(&packet_of(&seg), config.clone()).is_none(), "{seg:?}");
     }
+}
+
+/// RFC 9293, section 3.10.7.2: a SYN that ends as well is a SYN, and its FIN is not looked at; Linux (`tcp_rcv_state_process`) drops it.
+#[test]
+fn a_syn_with_a_fin_is_a_syn() {
+    let both = Seg { flags: Flags::SYN.with(Flags::FIN), ..SYN };
+    let offer = Offer::new(&packet_of(&both), Arc::new(plain())).expect("a SYN");
+    let mut world = World::new(1);
+    let chance = Chance { isn: OURS, timestamp: 0, jitter: None };
+    let mut cx = world.cx(Instant::ZERO, NodeId(0));
+    let mut conn = offer.complete(&cx, chance);
+    let answer = conn.transmit(&mut cx).expect("a SYN/ACK");
+    assert_eq!((answer.tcp.flags, position(PEERS, answer.tcp.ack)), (Flags::SYN.with(Flags::ACK), 1));
+    assert_eq!((conn.state(), conn.peer_closed()), (State::SynReceived, false));
+    assert!(Offer::new(&packet_of(&both), Arc::new(plain().on(Stack::Linux))).is_none());
+}
+
+/// RFC 9293, section 3.10.7.2: in LISTEN only an acknowledgment draws a RST; what has neither SYN nor ACK is dropped.
+#[test]
+fn a_listener_answers_acknowledgments_only() {
+    let mut world = World::new(1);
+    let mut cx = world.cx(Instant::ZERO, NodeId(0));
+    for seg in [ACK, SYN_ACK, FIN, Seg { len: 5, ack: Some(77), ..ACK }] {
+        let rst = reset_in_listen(&mut cx, &packet_of(&seg)).expect("an answer");
+        assert_eq!((rst.tcp.flags, Some(position(OURS, rst.tcp.seq))), (Flags::RST, seg.ack), "{seg:?}");
+    }
+    let bare = Seg { ack: None, ..ACK };
+    let fin_alone = Seg { ack: None, ..FIN };
+    let both = Seg { flags: Flags::SYN.with(Flags::FIN), ..SYN };
+    for seg in [bare, fin_alone, Seg { len: 10, ..bare }, RST, Seg { ack: Some(1), ..RST }, both] {
+        assert!(reset_in_listen(&mut cx, &packet_of(&seg)).is_none(), "{seg:?}");
+    }
+}
+
+/// RFC 9293, section 3.10.7.3, fourth check: text and FIN on the SYN/ACK are processed as in ESTABLISHED. Linux without Fast Open drops them
+/// (`tcp_rcv_synsent_state_process`), and the peer sends them again.
+#[test]
+fn text_on_the_syn_ack_is_kept() {
+    let answer = Seg { len: 300, ..SYN_ACK };
+    let mut d = Dialogue::connect(plain());
+    d.sends(syn()).at(100).gets(answer).sends(ack(301)).silent();
+    assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 300));
+    d.gets(Seg { seq: 301, len: 200, ..ACK }).sends(ack(501)).silent();
+    let mut d = Dialogue::connect(plain());
+    d.sends(syn())
+        .at(100)
+        .gets(Seg { flags: Flags::SYN.with(Flags::FIN), ..answer })
+        .sends(ack(302))
+        .silent();
+    assert_eq!((d.conn.state(), d.conn.readable()), (State::CloseWait, 300));
+    assert_eq!((d.event(), d.event()), (Some(Event::Established), Some(Event::PeerClosed)));
+    let mut d = Dialogue::connect(plain().on(Stack::Linux));
+    d.sends(syn()).at(100).gets(answer).sends(ack(1)).silent();
+    assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 0));
+}
+
+/// RFC 9293, section 3.10.7.3: no more than the window that our SYN offered is taken.
+#[test]
+fn text_on_the_syn_ack_keeps_to_the_window() {
+    let receive_buffer = bentpipe_tcp::ReceiveBuffer::Fixed(bentpipe_base::Size(1000));
+    let mut d = Dialogue::connect(Config { receive_buffer, ..plain() });
+    d.sends(syn()).at(100).gets(Seg { len: 1460, ..SYN_ACK }).sends(Want { win: Some(0), ..ack(1001) });
+    assert_eq!(d.conn.readable(), 1000);
+}
+
+/// RFC 9293, section 3.10.7.3: text on the SYN of a simultaneous open may wait for ESTABLISHED; here it waits at the peer, which sends it again.
+#[test]
+fn text_on_a_crossing_syn_waits() {
+    let mut d = Dialogue::connect(plain());
+    d.sends(syn()).at(50).gets(Seg { len: 300, ..SYN }).sends(syn_ack()).silent();
+    assert_eq!((d.conn.state(), d.conn.readable()), (State::SynReceived, 0));
+    d.gets(Seg { len: 300, ..ACK }).sends(ack(301)).silent();
+    assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 300));
 }
 
 /// RFC 9293, section 3.10.7.1: the form of a RST where there is no connection; a RST is never answered.

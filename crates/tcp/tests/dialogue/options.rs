@@ -1,7 +1,7 @@
 //! Options: what the SYNs offer, what is agreed, what is then done. Each option can be absent.
 
 use crate::script::{ACK, Dialogue, RST, SYN, SYN_ACK, Seg, Want, ack, data, fin, plain, syn, syn_ack};
-use bentpipe_base::{Size, Timestamps};
+use bentpipe_base::{Flags, Size, Timestamps};
 use bentpipe_tcp::{Config, DelayedAck, Event, Options, ReceiveBuffer, Stack, State};
 
 /// Every option; a buffer that needs a shift of 3.
@@ -278,5 +278,57 @@ fn after_24_days_an_old_timestamp_is_believed() {
         d.gets(Seg { ts: Some((10, 0)), ..ACK }).silent();
         d.at(days * DAY).gets(Seg { len: 100, ts: Some((9, 0)), ..ACK }).sends(ack(1 + taken)).silent();
         assert_eq!(d.conn.readable(), taken);
+    }
+}
+
+/// RFC 5961, section 5.2, and RFC 7323, section 4.3: what is refused for its acknowledgment gives no timestamp either. Else one forged segment would make PAWS drop
+/// all that the peer sends. In a Linux host (`tcp_ack`) the same holds for text that has arrived before.
+#[test]
+fn a_refused_segment_gives_no_timestamp() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let mut d = Dialogue::established(Config { stack, ..stamped() });
+        for refused in [2, 1 << 31, (1 << 32) - 70_000] {
+            d.gets(Seg { len: 100, ack: Some(refused), ts: Some((1 << 20, 0)), ..ACK })
+                .sends(Want { ts: Some(Some((100, 1))), ..ack(1) })
+                .silent();
+        }
+        d.gets(Seg { len: 100, ts: Some((20, 0)), ..ACK })
+            .sends(Want { ts: Some(Some((100, 20))), ..ack(101) });
+        for refused in [2, 1 << 31, (1 << 32) - 70_000] {
+            d.gets(Seg { len: 100, ack: Some(refused), ts: Some((1 << 20, 0)), ..ACK })
+                .sends(Want { ts: Some(Some((100, 20))), ..ack(101) })
+                .silent();
+        }
+        d.gets(Seg { seq: 101, len: 100, ts: Some((21, 0)), ..ACK })
+            .sends(Want { ts: Some(Some((100, 21))), ..ack(201) })
+            .silent();
+        assert_eq!(d.conn.readable(), 200);
+    }
+}
+
+/// The same in SYN-RECEIVED (RFC 9293, section 3.10.7.4, fifth check): a wrong acknowledgment draws a RST and changes nothing.
+#[test]
+fn a_refused_answer_to_a_syn_ack_gives_no_timestamp() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let mut d = Dialogue::accept(Config { stack, ..stamped() }, Seg { ts: Some((5, 0)), ..SYN });
+        d.sends(Want { ts: Some(Some((0, 5))), ..syn_ack() });
+        d.gets(Seg { ack: Some(7), ts: Some((1 << 20, 0)), ..ACK });
+        d.sends(Want { seq: Some(7), flags: Some(Flags::RST), ..Want::default() }).silent();
+        d.gets(Seg { len: 100, ts: Some((6, 0)), ..ACK }).sends(Want { ts: Some(Some((0, 6))), ..ack(101) });
+        assert_eq!(d.conn.state(), State::Established);
+    }
+}
+
+/// RFC 7323, section 3.2: a RST of a connection that agreed on timestamps carries them.
+#[test]
+fn a_reset_carries_timestamps() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let mut d = Dialogue::established(Config { stack, ..stamped() });
+        d.gets(Seg { len: 100, ts: Some((10, 0)), ..ACK }).sends(ack(101)).at(250);
+        d.with(|c, _| c.abort());
+        d.sends(Want { ts: Some(Some((250, 10))), flags: Some(Flags::RST), ..Want::default() }).silent();
+        let mut d = Dialogue::established(Config { stack, ..plain() });
+        d.with(|c, _| c.abort());
+        d.sends(Want { ts: Some(None), flags: Some(Flags::RST), ..Want::default() }).silent();
     }
 }

@@ -77,3 +77,47 @@ fn later_segments_are_not_judged() {
     d.at(310).gets(sacks(0, &[(1, 10)])).at(400).drain(); // an RTT later, but nothing sent later was delivered
     assert_eq!(d.conn.stats().retransmits, 1);
 }
+
+/// RFC 8985, section 6.2, step 3: any segment newly acknowledged below the highest delivered before, and never resent, shows reordering; not only the one of the ACK that was
+/// sent last.
+#[test]
+fn reordering_shows_in_any_segment_of_an_ack() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(2, 3)])).sent(&[10]);
+    d.gets(sacks(0, &[(5, 6), (1, 3)])).sent(&[11, 12]);
+    d.at(224).sent(&[]).at(225).sends(data(nth(0), 1000));
+    // below the cumulative acknowledgment as well
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(2, 3)])).sent(&[10]);
+    d.gets(sacks(3, &[(5, 8)])).drain();
+    assert_eq!(d.conn.stats().retransmits, 0);
+    d.at(224).sent(&[]).at(225).sends(data(nth(3), 1000));
+}
+
+/// RFC 8985, section 6.2, step 3: a segment that was resent shows none, though it lies below what was delivered before.
+#[test]
+fn a_repair_shows_no_reordering() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(1, 4)])).sent(&[0]);
+    d.at(210).gets(sacks(0, &[(1, 10)])).sent(&[10, 11, 12, 13]);
+    d.at(300).gets(acks(10)).drain();
+    d.at(310).gets(sacks(10, &[(11, 14)])).sends(data(nth(10), 1000));
+}
+
+/// RFC 8985, section 6.2, step 2: a retransmission acknowledged sooner than any round trip is the original's doing; what else that ACK delivers counts all the same.
+#[test]
+fn an_ambiguous_repair_hides_nothing() {
+    let mut d = flying(10);
+    d.gets(sacks(0, &[(1, 4)])).sent(&[0]);
+    d.at(230).gets(sacks(4, &[(8, 9)])).drain(); // 0 after 30 ms: not its repair; 8 is what was delivered last
+    assert!(d.conn.scoreboard().lost() >= 4000, "4 to 7 are lost: {:?}", d.conn.scoreboard());
+}
+
+/// RFC 6675, Update(), on an ACK that was overtaken: what it reports is a DSACK only below its own acknowledgment.
+#[test]
+fn an_overtaken_ack_reports_no_dsack() {
+    let mut d = flying(10);
+    d.gets(acks(2)).drain();
+    d.gets(sacks(1, &[(1, 2)])).gets(sacks(2, &[(3, 4)])).drain();
+    d.at(224).sent(&[]).at(225).sends(data(nth(2), 1000)); // a quarter of the smallest RTT, not two
+}

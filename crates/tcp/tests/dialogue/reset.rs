@@ -190,3 +190,33 @@ fn bare_unacceptable_segments_draw_a_limited_number_of_acks() {
     d.gets(Seg { len: 100, ..stray }).sends(ack(1)).silent();
     d.at(11_001).gets(stray).sends(ack(1)).silent();
 }
+
+/// What limited a flow counts until its connection ends, however it ends.
+#[test]
+fn time_stops_counting_when_a_connection_ends() {
+    let ends: [fn(&mut Dialogue); 3] = [
+        |d| d.with(|c, _| c.abort()),
+        |d| _ = d.gets(RST),
+        |d| _ = d.close().gets(Seg { ack: Some(2), ..FIN }).with(|c, _| c.abort()),
+    ];
+    for end in ends {
+        let mut d = Dialogue::established(plain());
+        end(d.at(300));
+        d.at(5000);
+        let spent = d.with(|c, cx| c.limited_by(cx.now));
+        assert_eq!(spent.iter().map(|s| s.0).sum::<u64>(), 300_000_000);
+    }
+    // a call that is refused or taken back
+    for refused in [true, false] {
+        let mut d = Dialogue::connect(plain());
+        d.at(300);
+        if refused {
+            d.gets(Seg { seq: 0, ack: Some(1), ..RST });
+        } else {
+            d.close();
+        }
+        d.at(5000);
+        let spent = d.with(|c, cx| c.limited_by(cx.now));
+        assert_eq!(spent.iter().map(|s| s.0).sum::<u64>(), 300_000_000);
+    }
+}

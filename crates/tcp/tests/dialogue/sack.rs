@@ -1,7 +1,7 @@
 //! SACK-based recovery: RFC 6675.
 
-use crate::script::{Dialogue, acks, data, nth, plain_with, sacks};
-use bentpipe_tcp::Config;
+use crate::script::{Dialogue, Seg, acks, data, nth, plain_with, sacks};
+use bentpipe_tcp::{Config, Stack};
 
 fn flying(n: u32) -> Dialogue {
     Dialogue::flying(plain_with("sack"), n)
@@ -123,4 +123,36 @@ fn a_timeout_of_sacked_data_is_reneging() {
     d.gets(sacks(0, &[(1, 3)])).at(210).gets(acks(1)).drain();
     d.at(1210).sends(data(nth(1), 1000)).silent();
     d.gets(acks(2)).sends(data(nth(2), 1000));
+}
+
+/// RFC 6675, section 5: Update() is called for any ACK, also for one that a later one overtook. Its round trip is not taken.
+#[test]
+fn an_overtaken_ack_still_reports() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let mut d = Dialogue::flying(plain_with("sack").on(stack), 10);
+        d.gets(acks(2)).drain();
+        let (before, rtt) = (d.conn.stats().rtt.count(), d.conn.rtt().srtt());
+        d.at(210).gets(sacks(1, &[(5, 8)])).sends(data(nth(2), 1000));
+        assert_eq!((d.conn.stats().rtt.count(), d.conn.rtt().srtt()), (before, rtt));
+        assert_eq!(d.conn.scoreboard().sacked(), 3000);
+        // and its window is not taken
+        d.gets(Seg { win: 10, ..sacks(1, &[(5, 9)]) });
+        assert!(d.conn.path().peer_window.0 > 10_000);
+    }
+}
+
+/// RFC 5681, section 2: an ACK that was overtaken is no duplicate; nor is one whose blocks say nothing new.
+#[test]
+fn an_overtaken_ack_is_no_duplicate() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        for scheme in ["newreno", "sack"] {
+            let mut d = Dialogue::flying(plain_with(scheme).on(stack), 10);
+            d.gets(acks(2)).drain();
+            d.gets_times(4, acks(1)).gets_times(4, sacks(1, &[(1, 2)])).silent();
+            assert_eq!(d.conn.stats().retransmits, 0);
+        }
+        let mut d = Dialogue::flying(plain_with("newreno").on(stack), 10);
+        d.gets(acks(2)).drain();
+        d.gets_times(4, sacks(1, &[(5, 8)])).silent();
+    }
 }

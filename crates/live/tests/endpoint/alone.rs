@@ -1,0 +1,126 @@
+//! One endpoint, and packets made by hand: what it answers, and what it does not.
+
+use crate::duel::{End, RIGHT, addresses};
+use crate::hostile::{flush, packet, syn_of_a_host, victim};
+use bentpipe_base::{Duration, Flags, Instant, Seq, TcpHeader};
+use bentpipe_live::endpoint::{ConnId, EndpointError, Settings};
+use bentpipe_tcp::{Config, Stack, State};
+use bentpipe_wire::offload::VnetHeader;
+use bentpipe_wire::parse;
+
+const NOW: Instant = Instant::ZERO;
+const SYN_FIN: Flags = Flags(0x03);
+
+fn gets(end: &mut End, now: Instant, tcp: TcpHeader, payload: &[u8]) -> Vec<TcpHeader> {
+    let bytes = packet(false, 1000, tcp, payload);
+    end.with(now, |e, cx| e.packet(cx, &bytes, &VnetHeader::default()));
+    flush(end, now).iter().map(|p| parse(p).unwrap().tcp).collect()
+}
+
+/// A connection that a peer at port 1000 opened, and what comes next in both streams.
+fn opened(end: &mut End) -> (ConnId, TcpHeader) {
+    let answer = gets(end, NOW, syn_of_a_host(), &[]);
+    let next = TcpHeader {
+        flags: Flags::ACK,
+        seq: Seq(100),
+        ack: answer[0].seq.at(1),
+        window: 65_535,
+        ..TcpHeader::default()
+    };
+    gets(end, NOW, next, &[]);
+    (end.endpoint.accept(80).unwrap(), next)
+}
+
+fn with_listener(stack: Stack) -> End {
+    let mut end = End::new(1, Settings { addresses: addresses(RIGHT).to_vec(), ..Settings::default() });
+    end.endpoint.listen(80, &Config::default().on(stack), 4).unwrap();
+    end
+}
+
+/// RFC 9293, section 3.10.7.2: a listener drops what has neither SYN nor ACK, and resets what has an ACK; where nobody listens both are reset (section 3.10.7.1).
+#[test]
+fn a_listener_is_no_closed_port() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let mut listening = with_listener(stack);
+        let mut closed = victim(1, 1000);
+        closed.endpoint.stop_listening(80);
+        for flags in [Flags(0), Flags::FIN, Flags(0x08)] {
+            let tcp = TcpHeader { flags, seq: Seq(5), ..TcpHeader::default() };
+            assert_eq!(gets(&mut listening, NOW, tcp, b"text"), []);
+            assert!(gets(&mut closed, NOW, tcp, b"text")[0].flags.has(Flags::RST));
+        }
+        let tcp = TcpHeader { flags: Flags::ACK, ack: Seq(77), ..TcpHeader::default() };
+        for end in [&mut listening, &mut closed] {
+            let rst = gets(end, NOW, tcp, &[]);
+            assert_eq!((rst[0].flags, rst[0].seq), (Flags::RST, Seq(77)));
+        }
+        assert_eq!((listening.endpoint.connections(), listening.endpoint.counters().refused), (0, 1));
+    }
+}
+
+/// RFC 9293, section 3.10.7.2: a SYN that ends as well is a SYN; Linux drops it.
+#[test]
+fn a_syn_with_a_fin_opens_or_is_dropped() {
+    let syn = TcpHeader { flags: SYN_FIN, ..syn_of_a_host() };
+    let answer = gets(&mut with_listener(Stack::Rfc), NOW, syn, &[]);
+    assert_eq!((answer[0].flags, answer[0].ack), (Flags::SYN.with(Flags::ACK), Seq(100)));
+    let mut linux = with_listener(Stack::Linux);
+    assert_eq!(gets(&mut linux, NOW, syn, &[]), []);
+    assert_eq!(linux.endpoint.connections(), 0);
+}
+
+/// RFC 9293, section 3.10.7.4, fourth check: only a SYN that opens ends TIME-WAIT. One with a FIN is challenged, and nothing is reset.
+#[test]
+fn a_syn_with_a_fin_does_not_end_time_wait() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let mut end = with_listener(stack);
+        let (id, next) = opened(&mut end);
+        end.endpoint.shutdown(id).unwrap();
+        flush(&mut end, NOW);
+        let fin = TcpHeader { flags: Flags::FIN.with(Flags::ACK), ack: next.ack.at(1), ..next };
+        gets(&mut end, NOW, fin, &[]);
+        let state = |end: &End| end.endpoint.connection(id).map(bentpipe_tcp::Connection::state);
+        assert_eq!(state(&end), Some(State::TimeWait));
+        let beyond = TcpHeader { seq: Seq(5000), ..syn_of_a_host() };
+        let answer = gets(&mut end, NOW, TcpHeader { flags: SYN_FIN, ..beyond }, &[]);
+        assert_eq!((answer.len(), answer[0].flags, answer[0].ack), (1, Flags::ACK, Seq(101)));
+        assert_eq!(state(&end), Some(State::TimeWait));
+        let answer = gets(&mut end, NOW, beyond, &[]);
+        assert_eq!((answer[0].flags, answer[0].ack), (Flags::SYN.with(Flags::ACK), Seq(5001)));
+    }
+}
+
+/// RFC 1122, section 4.2.2.13: what arrives after the application let go draws a RST, and no acknowledgment before it.
+#[test]
+fn what_nobody_will_read_is_not_acknowledged() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let mut end = with_listener(stack);
+        let (id, next) = opened(&mut end);
+        end.endpoint.close(id);
+        let fin = flush(&mut end, NOW);
+        assert!(parse(&fin[0]).unwrap().tcp.flags.has(Flags::FIN));
+        let answer = gets(&mut end, NOW, TcpHeader { ack: next.ack.at(1), ..next }, b"anybody?");
+        assert_eq!(answer.len(), 1, "{answer:?}");
+        assert_eq!((answer[0].flags.has(Flags::RST), answer[0].seq), (true, next.ack.at(1)));
+        assert_eq!(end.endpoint.connections(), 0);
+    }
+}
+
+/// RFC 9293, section 3.10.7.3: bytes behind the SYN of the answer to our call are read first.
+#[test]
+fn text_behind_a_syn_is_read() {
+    let mut end = with_listener(Stack::Rfc);
+    let to = (addresses(1 - RIGHT)[0], 1000).into();
+    let id = end.with(NOW, |e, cx| e.connect_from(cx, 80, to, &Config::default())).unwrap();
+    let syn = parse(&flush(&mut end, NOW)[0]).unwrap().tcp;
+    let answer = TcpHeader { flags: Flags::SYN.with(Flags::ACK), ack: syn.seq.at(1), ..syn_of_a_host() };
+    let now = NOW + Duration::from_millis(10);
+    assert_eq!(gets(&mut end, now, answer, b"hello, ")[0].ack, Seq(107));
+    let next =
+        TcpHeader { flags: Flags::ACK, seq: Seq(107), ack: syn.seq.at(1), window: 9, ..TcpHeader::default() };
+    gets(&mut end, now, next, b"caller");
+    let mut heard = [0; 20];
+    assert_eq!(end.endpoint.read(now, id, &mut heard), Ok(13));
+    assert_eq!(&heard[..13], b"hello, caller");
+    assert_eq!(end.endpoint.read(now, id, &mut heard), Err(EndpointError::NotNow));
+}
