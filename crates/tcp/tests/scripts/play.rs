@@ -1,12 +1,14 @@
 //! Plays a script: what it says arrives, and what leaves is compared with it, in order, at its time, with nothing left over.
 
 use crate::parse::{Act, Fault, Line, Script, Start};
-use crate::script::{ACK, Dialogue, SYN, SYN_ACK, Seg};
+use crate::script::{ACK, Dialogue, SYN, SYN_ACK, Seg, packet_of};
 use crate::segment::{Said, Text, written};
 use crate::settings::{Profile, config};
-use bentpipe_base::{Flags, Instant, Packet};
+use bentpipe_base::{Flags, Instant, NodeId, Packet, World};
 use bentpipe_tcp::timers::Timer;
-use bentpipe_tcp::{Config, Event, State};
+use bentpipe_tcp::{Config, Event, Offer, State, reset_in_listen};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// One performance.
 struct Stage {
@@ -14,12 +16,14 @@ struct Stage {
     dialogue: Option<Dialogue>,
     /// What our last segment with timestamps said: what a peer would echo.
     stamp: u32,
+    /// What a listener answers to a segment that is no offer.
+    answers: VecDeque<(Instant, Packet)>,
 }
 
 /// Plays `script` in `profile`.
 pub(crate) fn play(script: &Script, profile: Profile) -> Result<(), Fault> {
     let config = config(&script.settings, profile)?;
-    let mut stage = Stage { config, dialogue: None, stamp: 0 };
+    let mut stage = Stage { config, dialogue: None, stamp: 0, answers: VecDeque::new() };
     stage.begin(script.start)?;
     let mut last = 0;
     for line in script.lines.iter().filter(|l| l.is_for(profile)) {
@@ -104,17 +108,17 @@ impl Stage {
             Act::Connect => self.dialogue = Some(Dialogue::connect(self.config.clone())),
             Act::Listen(text) => {
                 let syn = segment(text, text.range.or(Some((0, 0))), &SYN);
-                self.dialogue = Some(Dialogue::accept_at(at.0 / 1_000_000, self.config.clone(), syn));
+                self.listen(at, syn);
             }
             Act::Leaves(text) => {
-                self.dialogue()?.at_instant(at);
+                self.dialogue.as_mut().map(|d| d.at_instant(at));
                 for range in text.ranges() {
                     self.leaves(at, text, range)?;
                 }
             }
             Act::Anything => {
                 self.dialogue()?.at_instant(at);
-                while self.next_sent()?.is_some() {}
+                while self.next_sent().is_some() {}
             }
             Act::Arrives(text) => {
                 self.pass(at, false)?;
@@ -137,8 +141,20 @@ impl Stage {
         Ok(())
     }
 
+    /// The segment arrives at a listener.
+    fn listen(&mut self, at: Instant, syn: Seg) {
+        let packet = packet_of(&syn);
+        if Offer::new(&packet, Arc::new(self.config.clone())).is_some() {
+            self.dialogue = Some(Dialogue::accept_at(at.0 / 1_000_000, self.config.clone(), syn));
+        } else {
+            let answer = reset_in_listen(&mut World::new(1).cx(at, NodeId(0)), &packet);
+            self.answers.extend(answer.map(|rst| (at, *rst)));
+        }
+    }
+
     /// Time passes in silence.
     fn pass(&mut self, at: Instant, unmoved: bool) -> Result<(), Fault> {
+        self.silent()?;
         let d = self.dialogue()?;
         let before = snapshot(d);
         d.at_instant(at);
@@ -148,8 +164,7 @@ impl Stage {
     }
 
     fn silent(&mut self) -> Result<(), Fault> {
-        let Some(d) = &mut self.dialogue else { return Ok(()) };
-        match d.next_sent() {
+        match self.next_sent() {
             Some((at, packet)) => Err(Fault::new(format!(
                 "nothing more was expected before this, but at {} ms left: {}",
                 millis(at),
@@ -159,12 +174,12 @@ impl Stage {
         }
     }
 
-    fn next_sent(&mut self) -> Result<Option<(Instant, Packet)>, Fault> {
-        let sent = self.dialogue()?.next_sent();
+    fn next_sent(&mut self) -> Option<(Instant, Packet)> {
+        let sent = self.answers.pop_front().or_else(|| self.dialogue.as_mut()?.next_sent());
         if let Some(ts) = sent.as_ref().and_then(|(_, packet)| packet.tcp.timestamps) {
             self.stamp = ts.value;
         }
-        Ok(sent)
+        sent
     }
 
     fn leaves(&mut self, at: Instant, text: &Text, range: Option<(u64, u64)>) -> Result<(), Fault> {
@@ -173,7 +188,7 @@ impl Stage {
             Some((from, to)) => format!("{from}..{to}"),
             None => "an empty segment".to_owned(),
         };
-        let Some((sent_at, packet)) = self.next_sent()? else {
+        let Some((sent_at, packet)) = self.next_sent() else {
             return Err(Fault::new(format!("expected at {} ms: {}; nothing left", millis(at), wanted())));
         };
         let differs = match sent_at == at {

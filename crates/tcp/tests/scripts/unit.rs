@@ -27,7 +27,7 @@ fn what_is_false_fails_on_its_line() {
         ("150 > ack 1", "x.tcp:8: expected at 150 ms: an empty segment; nothing left"),
         ("100 close\n+1 > FIN 1", "x.tcp:9: the time is another: expected at 101 ms: 1 as written; at 100 ms left: FIN 1 ack 1 win 65000"),
         ("100 = state CLOSED", "x.tcp:8: state is ESTABLISHED, expected CLOSED"),
-        ("100 = event established, event none, mood good", "x.tcp:8: `= mood`: nothing is known by that name"),
+        ("100 = event none, mood good", "x.tcp:8: `= mood`: nothing is known by that name"),
         ("100 read 1", "x.tcp:8: only 0 bytes are readable"),
     ];
     for (lines, message) in cases {
