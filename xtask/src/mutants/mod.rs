@@ -52,7 +52,9 @@ pub(crate) fn command(args: &[String]) -> Result<(), String> {
         let mutant = mutants.iter().find(|m| m.file == script.guards && m.name == script.mutant);
         let verdict = match mutant {
             None => Some("cargo-mutants lists no such mutant"),
-            Some(m) if !left.contains(&m.number) => Some("the mutant does not compile, or cannot be switched"),
+            Some(m) if !left.contains(&m.number) => {
+                Some("the mutant does not compile, or cannot be switched")
+            }
             Some(m) => match play(&program, Some(m.number)).0 {
                 Some(failing) if failing.contains(&script.name) => None,
                 Some(_) => Some("it holds although the mutant is on"),
@@ -142,15 +144,19 @@ fn build(mutants: &[Mutant]) -> Result<(PathBuf, BTreeSet<usize>), String> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).map_err(|e| e.to_string())?;
     let members = r#"members = ["crates/*", "xtask"]"#;
     let manifest = manifest.replace(members, r#"members = ["crates/base", "crates/tcp"]"#);
+    let manifest =
+        manifest.replace("[profile.dev.package.bentpipe-scenario]", "[profile.dev.package.bentpipe-tcp]");
     save(&copy.join("Cargo.toml"), &manifest)?;
     let lock = fs::read_to_string(root().join("Cargo.lock")).map_err(|e| e.to_string())?;
     if !copy.join("Cargo.lock").exists() {
         save(&copy.join("Cargo.lock"), &lock)?;
     }
     let mut left: BTreeSet<usize> = mutants.iter().map(|m| m.number).collect();
+    let mut last = "check";
     loop {
         switch_all(&copy, mutants, &left)?;
-        match compile(&copy)? {
+        match compile(&copy, last)? {
+            Ok(_) if last == "check" => last = "test",
             Ok(program) => return Ok((program, present(&copy, mutants, &left)?)),
             Err(wrong) => {
                 let before = left.len();
@@ -167,7 +173,8 @@ fn build(mutants: &[Mutant]) -> Result<(PathBuf, BTreeSet<usize>), String> {
 /// Copies what differs, so that cargo builds no more than it must.
 fn mirror(from: &Path, to: &Path) -> Result<(), String> {
     fs::create_dir_all(to).map_err(|e| format!("{}: {e}", to.display()))?;
-    let there: BTreeSet<_> = entries(from)?.iter().filter_map(|p| p.file_name().map(Into::into)).collect::<BTreeSet<PathBuf>>();
+    let there: BTreeSet<_> =
+        entries(from)?.iter().filter_map(|p| p.file_name().map(Into::into)).collect::<BTreeSet<PathBuf>>();
     for old in entries(to)?.iter().filter(|p| p.file_name().is_none_or(|n| !there.contains(Path::new(n)))) {
         let gone = if old.is_dir() { fs::remove_dir_all(old) } else { fs::remove_file(old) };
         gone.map_err(|e| format!("{}: {e}", old.display()))?;
@@ -196,7 +203,7 @@ fn save_bytes(path: &Path, bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Files whose `const fn` constants of the crate need.
-const CONSTANT: [&str; 2] = ["scheme.rs", "cc"];
+const CONSTANT: [&str; 2] = ["scheme.rs", "cc/law.rs"];
 
 fn switch_all(copy: &Path, mutants: &[Mutant], left: &BTreeSet<usize>) -> Result<(), String> {
     let source = root().join("crates/tcp/src");
@@ -211,8 +218,12 @@ fn switch_all(copy: &Path, mutants: &[Mutant], left: &BTreeSet<usize>) -> Result
             }
             let own: Vec<_> = mutants.iter().filter(|m| m.file == name && left.contains(&m.number)).collect();
             let text = fs::read_to_string(&path).map_err(|e| format!("{name}: {e}"))?;
-            let constant = CONSTANT.iter().any(|c| inner.starts_with(c)) && own.is_empty();
-            let mut text = if constant { text } else { switch::switchable(&text, &own).map_err(|e| format!("{name}: {e}"))? };
+            let constant = CONSTANT.contains(&name.as_str());
+            let mut text = if constant {
+                text
+            } else {
+                switch::switchable(&text, &own).map_err(|e| format!("{name}: {e}"))?
+            };
             if name == "lib.rs" {
                 text += CHOICE;
             }
@@ -223,10 +234,14 @@ fn switch_all(copy: &Path, mutants: &[Mutant], left: &BTreeSet<usize>) -> Result
 }
 
 /// The program, or the mutants that are no Rust.
-fn compile(copy: &Path) -> Result<Result<PathBuf, BTreeSet<usize>>, String> {
+fn compile(copy: &Path, verb: &str) -> Result<Result<PathBuf, BTreeSet<usize>>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["test", "--no-run", "--message-format=json", "--package", "bentpipe-tcp", "--test", "scripts"]);
+    build.args([verb, "--message-format=json", "--package", "bentpipe-tcp"]);
+    match verb {
+        "test" => build.args(["--no-run", "--test", "scripts"]),
+        _ => build.arg("--lib"),
+    };
     build.env("CARGO_TARGET_DIR", root().join("target")).env_remove("CARGO_MANIFEST_DIR").current_dir(copy);
     let done = build.output().map_err(|e| e.to_string())?;
     let (mut program, mut wrong) = (None, BTreeSet::new());
@@ -243,10 +258,10 @@ fn compile(copy: &Path) -> Result<Result<PathBuf, BTreeSet<usize>>, String> {
             wrong.extend(found);
         }
     }
-    match program.filter(|_| done.status.success()) {
-        Some(program) => Ok(Ok(program)),
-        None if wrong.is_empty() => Err(String::from_utf8_lossy(&done.stderr).into_owned()),
-        None => Ok(Err(wrong)),
+    match wrong {
+        _ if done.status.success() => Ok(Ok(program.unwrap_or_default())),
+        wrong if wrong.is_empty() => Err(String::from_utf8_lossy(&done.stderr).into_owned()),
+        wrong => Ok(Err(wrong)),
     }
 }
 
@@ -256,8 +271,11 @@ fn blame(copy: &Path, spans: &serde_json::Value) -> Result<BTreeSet<usize>, Stri
         let file = copy.join(span["file_name"].as_str().unwrap_or_default());
         let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         let place = |key: &str| span[key].as_u64().unwrap_or(1) as usize;
-        let line = text.lines().nth(place("line_start") - 1).unwrap_or_default();
-        wrong.extend(switch::mutant_at(line, place("column_start")));
+        let lines: Vec<_> = text.lines().skip(place("line_start") - 1).collect();
+        match switch::mutant_at(lines.first().unwrap_or(&""), place("column_start")) {
+            Some(number) => _ = wrong.insert(number),
+            None => wrong.extend(switch::arms_of(&lines)),
+        }
     }
     Ok(wrong)
 }
@@ -284,19 +302,25 @@ fn play(program: &Path, mutant: Option<usize>) -> (Option<BTreeSet<String>>, Str
     }
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     let names = text.lines().filter_map(|l| l.split_once("FAULT ")?.1.split_once(".tcp"));
-    (Some(names.map(|(name, _)| format!("{name}.tcp")).collect()), text.lines().last().unwrap_or_default().to_owned())
+    (
+        Some(names.map(|(name, _)| format!("{name}.tcp")).collect()),
+        text.lines().last().unwrap_or_default().to_owned(),
+    )
 }
 
 /// Writes into each script the mutant of its file that the fewest others notice.
 fn write(scripts: &[Script], mutants: &[Mutant], caught: &Caught) -> Result<(), String> {
-    let mut used = BTreeSet::new();
+    let mut used: BTreeMap<usize, usize> = BTreeMap::new();
     let mut nothing = 0;
     for script in scripts {
         let own = mutants.iter().filter(|m| m.file == script.guards);
         let best = own
             .filter_map(|m| Some((m, caught.get(&m.number)?.as_ref()?)))
             .filter(|(_, failing)| failing.contains(&script.name))
-            .min_by_key(|(m, failing)| (used.contains(&m.number), failing.len(), m.genre == "FnValue", m.number));
+            .min_by_key(|(m, failing)| {
+                let taken = used.get(&m.number).copied().unwrap_or_default();
+                (failing.len() + 3 * taken, m.genre == "FnValue", m.number)
+            });
         let Some((best, failing)) = best else {
             if caught.keys().any(|n| mutants.iter().any(|m| m.number == *n && m.file == script.guards)) {
                 nothing += 1;
@@ -304,13 +328,20 @@ fn write(scripts: &[Script], mutants: &[Mutant], caught: &Caught) -> Result<(), 
             }
             continue;
         };
-        used.insert(best.number);
+        *used.entry(best.number).or_default() += 1;
         println!("{}: {} ({} scripts notice it)", script.name, best.name, failing.len());
         let text = fs::read_to_string(&script.path).map_err(|e| e.to_string())?;
-        save(&script.path, &text.replacen(&format!("mutant: {}", script.mutant), &format!("mutant: {}", best.name), 1))?;
+        save(
+            &script.path,
+            &text.replacen(&format!("mutant: {}", script.mutant), &format!("mutant: {}", best.name), 1),
+        )?;
     }
     let never = caught.values().filter(|c| c.is_none()).count();
     let unseen = caught.values().flatten().filter(|c| c.is_empty()).count();
     println!("{} mutants: {unseen} are noticed by no script, {never} never come to an end", caught.len());
-    if nothing == 0 { Ok(()) } else { Err(format!("{nothing} scripts notice no mutant of the file they guard")) }
+    if nothing == 0 {
+        Ok(())
+    } else {
+        Err(format!("{nothing} scripts notice no mutant of the file they guard"))
+    }
 }

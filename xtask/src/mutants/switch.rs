@@ -3,6 +3,7 @@
 //! A mutant is where `cargo mutants --list` says. An operator becomes `(match crate::mutant() { 7_u32 => (a - b), _ => (a + b) })`; a body begins with
 //! `if crate::mutant() == 8_u32 { return ..; }`; a match arm gets a guard. Lines stay where they are, so that an error of the compiler finds its mutant.
 
+use core::fmt::Write as _;
 use proc_macro2::{LineColumn, Span};
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
@@ -58,12 +59,17 @@ fn emit(source: &str, from: usize, to: usize, sites: &mut Sites) -> String {
             continue;
         }
         // a guard that is an operator: one switch
-        while let Some(same) = sites.next_if(|s| (s.start, s.end) == (site.start, site.end) && s.text.is_none()) {
+        while let Some(same) =
+            sites.next_if(|s| (s.start, s.end) == (site.start, site.end) && s.text.is_none())
+        {
             site.arms.extend(same.arms);
         }
         let inner = emit(source, site.start, site.end, sites);
-        let arms: String = site.arms.iter().map(|(n, arm)| format!("{n}_u32 => ({arm}), ")).collect();
-        text += &format!("(match crate::mutant() {{ {arms}_ => ({inner}) }})");
+        text += "(match crate::mutant() { ";
+        for (number, arm) in &site.arms {
+            _ = write!(text, "{number}_u32 => ({arm}), ");
+        }
+        _ = write!(text, "_ => ({inner}) }})");
     }
     text + &source[at..to]
 }
@@ -95,15 +101,20 @@ impl Finder<'_> {
     fn function(&mut self, signature: &syn::Signature, block: &syn::Block) {
         if let Some(constant) = &signature.constness {
             let range = constant.span().byte_range();
-            self.sites.push(Site { start: range.start, end: range.end, arms: vec![], text: Some(String::new()) });
+            self.sites.push(Site {
+                start: range.start,
+                end: range.end,
+                arms: vec![],
+                text: Some(String::new()),
+            });
         }
         let Some(first) = block.stmts.first() else { return };
-        let text: String = self
-            .at(first.span())
-            .iter()
-            .filter(|m| m.genre == "FnValue" && !m.replacement.contains("Default::default"))
-            .map(|m| format!("if crate::mutant() == {}_u32 {{ return {}; }} ", m.number, m.replacement))
-            .collect();
+        let mut text = String::new();
+        for m in self.at(first.span()) {
+            if m.genre == "FnValue" && !m.replacement.contains("Default::default") {
+                _ = write!(text, "if crate::mutant() == {}_u32 {{ return {}; }} ", m.number, m.replacement);
+            }
+        }
         if !text.is_empty() {
             self.put(first.span().byte_range().start, text);
         }
@@ -120,6 +131,11 @@ fn has_let(expr: &syn::Expr) -> bool {
 }
 
 impl<'ast> Visit<'ast> for Finder<'_> {
+    /// Nothing is chosen at compile time.
+    fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
+
+    fn visit_impl_item_const(&mut self, _: &'ast syn::ImplItemConst) {}
+
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         self.function(&item.sig, &item.block);
         visit::visit_item_fn(self, item);
@@ -166,6 +182,17 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         }
         visit::visit_arm(self, arm);
     }
+}
+
+/// Numbers of the arms that a match beginning in `lines` may lose: where it is not complete without one, they are to blame.
+pub(super) fn arms_of(lines: &[&str]) -> Vec<usize> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let Some(first) = lines.first() else { return Vec::new() };
+    let inner =
+        lines.iter().skip(1).take_while(|l| !(l.trim_start().starts_with('}') && indent(l) <= indent(first)));
+    inner
+        .filter_map(|l| l.split_once("if crate::mutant() != ")?.1.split_once("_u32")?.0.parse().ok())
+        .collect()
 }
 
 /// The number of the mutant in whose text column `column` (from 1) of a line lies.
@@ -225,6 +252,11 @@ mod tests {
         ];
         let text = switchable(source, &all.iter().collect::<Vec<_>>()).unwrap();
         assert!(text.contains("1 if crate::mutant() != 1_u32 => 2,"), "{text}");
-        assert!(text.contains("b if (match crate::mutant() { 2_u32 => (true), 3_u32 => (b < 4), _ => (b > 4) }) => 3,"), "{text}");
+        assert!(
+            text.contains(
+                "b if (match crate::mutant() { 2_u32 => (true), 3_u32 => (b < 4), _ => (b > 4) }) => 3,"
+            ),
+            "{text}"
+        );
     }
 }

@@ -294,8 +294,7 @@ impl Dialogue {
 
     /// The next segment of ours, whatever it is, with its time in milliseconds.
     pub fn take(&mut self) -> (u64, Packet) {
-        let (at, packet) =
-            self.sent.pop_front().unwrap_or_else(|| panic!("nothing was sent by {}", self.now));
+        let (at, packet) = self.next_sent().unwrap_or_else(|| panic!("nothing was sent by {}", self.now()));
         (at.0 / 1_000_000, packet)
     }
 
@@ -311,7 +310,7 @@ impl Dialogue {
 
     /// The next segment of ours, if there is one.
     pub fn try_take(&mut self) -> Option<Packet> {
-        self.sent.pop_front().map(|(_, packet)| packet)
+        self.next_sent().map(|(_, packet)| packet)
     }
 
     /// The next segment of ours looks like `want`.

@@ -5,7 +5,6 @@
 
 mod parse;
 mod play;
-mod segment;
 #[path = "../dialogue/script.rs"]
 #[allow(
     dead_code,
@@ -16,6 +15,7 @@ mod segment;
     reason = "the stage of the segment dialogues: scripts use a part of it"
 )]
 mod script;
+mod segment;
 mod settings;
 mod unit;
 
@@ -35,12 +35,14 @@ fn folder() -> PathBuf {
 fn texts(topic: &str) -> Vec<(String, String)> {
     let mut paths: Vec<_> = fs::read_dir(folder().join(topic))
         .unwrap_or_else(|e| panic!("{topic}: {e}"))
-        .map(|entry| entry.unwrap().path())
+        .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "tcp"))
         .collect();
     paths.sort();
-    let name = |path: &Path| format!("{topic}/{}", path.file_name().unwrap().to_string_lossy());
-    paths.into_iter().map(|path| (name(&path), fs::read_to_string(&path).unwrap())).collect()
+    let read =
+        |path: &PathBuf| fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let name = |path: &PathBuf| format!("{topic}/{}", path.file_name().unwrap_or_default().display());
+    paths.iter().map(|path| (name(path), read(path))).collect()
 }
 
 fn read(name: &str, text: &str) -> Script {
@@ -66,14 +68,20 @@ fn faults(name: &str, text: &str) -> Vec<String> {
 }
 
 /// All scripts of a topic hold.
+#[allow(clippy::print_stdout, reason = "`cargo xtask mutants` reads which scripts do not hold")]
 fn topic(name: &str) {
     let all = texts(name);
     let faults: Vec<_> = all.iter().flat_map(|(name, text)| faults(name, text)).collect();
-    // one line each: `cargo xtask mutants` reads them
     for fault in &faults {
         println!("FAULT {fault}");
     }
-    assert!(faults.is_empty(), "{} of {} scripts do not hold:\n{}", faults.len(), all.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} of {} scripts do not hold:\n{}",
+        faults.len(),
+        all.len(),
+        faults.join("\n")
+    );
 }
 
 macro_rules! topics {

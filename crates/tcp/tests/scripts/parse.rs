@@ -131,7 +131,9 @@ impl<'a> Header<'a> {
             }
             let Some((key, value)) = line.split_once(':').filter(|(key, _)| KEYS.contains(key)) else {
                 let known = KEYS.join(", ");
-                return Err(Fault::new(format!("`{line}` is no line of a header; its keys are {known}")).on(number));
+                return Err(
+                    Fault::new(format!("`{line}` is no line of a header; its keys are {known}")).on(number)
+                );
             };
             if header.values.iter().any(|v| v.1 == key) {
                 return Err(Fault::new(format!("`{key}` is there twice")).on(number));

@@ -191,10 +191,7 @@ impl Stage {
         let Some((sent_at, packet)) = self.next_sent() else {
             return Err(Fault::new(format!("expected at {} ms: {}; nothing left", millis(at), wanted())));
         };
-        let differs = match sent_at == at {
-            true => text.differs(range, &packet),
-            false => Some("time".to_owned()),
-        };
+        let differs = if sent_at == at { text.differs(range, &packet) } else { Some("time".to_owned()) };
         match differs {
             None => Ok(()),
             Some(field) => Err(Fault::new(format!(

@@ -62,7 +62,7 @@ pub(crate) struct Text {
 /// Words of a line.
 struct Words<'a>(std::iter::Peekable<std::str::SplitWhitespace<'a>>);
 
-impl<'a> Words<'a> {
+impl Words<'_> {
     fn number<T: TryFrom<u64>>(&mut self, of: &str) -> Result<T, Fault> {
         let word = self.0.next().ok_or_else(|| Fault::new(format!("`{of}` wants a number after it")))?;
         let number = place(word)?;
@@ -207,7 +207,13 @@ pub(crate) fn written(packet: &Packet) -> String {
     }
     _ = write!(text, " win {}", h.window);
     for (i, (l, r)) in h.sack.as_slice().iter().enumerate() {
-        _ = write!(text, "{}{}..{}", if i == 0 { " sack " } else { " " }, position(PEERS, *l), position(PEERS, *r));
+        _ = write!(
+            text,
+            "{}{}..{}",
+            if i == 0 { " sack " } else { " " },
+            position(PEERS, *l),
+            position(PEERS, *r)
+        );
     }
     if let Some(ts) = h.timestamps {
         _ = write!(text, " ts {} {}", ts.value, ts.echo);

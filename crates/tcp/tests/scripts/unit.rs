@@ -21,11 +21,23 @@ fn body(lines: &str) -> String {
 #[test]
 fn what_is_false_fails_on_its_line() {
     let cases = [
-        ("100 write 500\n> 1..500", "x.tcp:9: the range is another: expected at 100 ms: 1..500 as written; at 100 ms left: PSH 1..501 ack 1 win 65000"),
-        ("100 write 500\n200 < ack 1", "x.tcp:9: nothing more was expected before this, but at 100 ms left: PSH 1..501 ack 1 win 65000"),
-        ("100 < 1..101 ack 1", "x.tcp:8: nothing more was expected before this, but at 100 ms left: 1 ack 101 win 64900"),
+        (
+            "100 write 500\n> 1..500",
+            "x.tcp:9: the range is another: expected at 100 ms: 1..500 as written; at 100 ms left: PSH 1..501 ack 1 win 65000",
+        ),
+        (
+            "100 write 500\n200 < ack 1",
+            "x.tcp:9: nothing more was expected before this, but at 100 ms left: PSH 1..501 ack 1 win 65000",
+        ),
+        (
+            "100 < 1..101 ack 1",
+            "x.tcp:8: nothing more was expected before this, but at 100 ms left: 1 ack 101 win 64900",
+        ),
         ("150 > ack 1", "x.tcp:8: expected at 150 ms: an empty segment; nothing left"),
-        ("100 close\n+1 > FIN 1", "x.tcp:9: the time is another: expected at 101 ms: 1 as written; at 100 ms left: FIN 1 ack 1 win 65000"),
+        (
+            "100 close\n+1 > FIN 1",
+            "x.tcp:9: the time is another: expected at 101 ms: 1 as written; at 100 ms left: FIN 1 ack 1 win 65000",
+        ),
         ("100 = state CLOSED", "x.tcp:8: state is ESTABLISHED, expected CLOSED"),
         ("100 = event none, mood good", "x.tcp:8: `= mood`: nothing is known by that name"),
         ("100 read 1", "x.tcp:8: only 0 bytes are readable"),
@@ -52,7 +64,10 @@ fn what_cannot_be_read_is_refused_with_its_line() {
         ("100 < win 70000", "x.tcp:8: 70000 is too large for `win`"),
         ("100 < ack 1 sack", "x.tcp:8: `sack` wants one to four ranges `from..to` after it"),
         ("100 < ack 1 by 5", "x.tcp:8: `by` wants a range `from..to` before it"),
-        ("100 shout", "x.tcp:8: `shout`: a line is <, >, =, connect, listen, wait, write, read, close or abort"),
+        (
+            "100 shout",
+            "x.tcp:8: `shout`: a line is <, >, =, connect, listen, wait, write, read, close or abort",
+        ),
         ("99 < ack 1", "x.tcp:8: 99 ms is before a line above: dialogues go forward"),
         ("100 = cwnd", "x.tcp:8: `cwnd`: `=` wants pairs like `cwnd 5000`"),
         ("[bsd] 100 < ack 1", "x.tcp:8: `bsd` is no profile: they are rfc and linux"),
@@ -66,8 +81,16 @@ fn what_cannot_be_read_is_refused_with_its_line() {
 #[test]
 fn headers_are_checked() {
     let cases = [
-        ("title: t", "mood: t", "x.tcp:1: `mood: t` is no line of a header; its keys are title, holds, profiles, negative, guards, mutant, set, start"),
-        ("holds: RFC 9293, section 3.6", "holds: hope", "x.tcp:2: `holds: hope` names no RFC and no habit of Linux"),
+        (
+            "title: t",
+            "mood: t",
+            "x.tcp:1: `mood: t` is no line of a header; its keys are title, holds, profiles, negative, guards, mutant, set, start",
+        ),
+        (
+            "holds: RFC 9293, section 3.6",
+            "holds: hope",
+            "x.tcp:2: `holds: hope` names no RFC and no habit of Linux",
+        ),
         ("guards: input.rs", "guards: nothing.rs", "x.tcp:5: there is no file src/nothing.rs"),
         ("mutant: m\n", "", "x.tcp:6: the header has no `mutant`"),
         ("negative: no", "negative: perhaps", "x.tcp:4: `negative: perhaps`: it is yes or no"),
