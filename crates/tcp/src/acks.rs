@@ -416,6 +416,7 @@ impl Connection {
             self.limits.blame(Instant(cx.now.0.saturating_sub(waited.0)), cx.now, Limit::Recovery);
         }
         self.rtt.back_off();
+        self.believe_doubted(cx.now);
         self.tail_probe.cancel();
         self.timers.stop(Timer::TailProbe);
         self.timers.stop(Timer::Reorder);

@@ -79,6 +79,8 @@ pub struct Scoreboard {
     marked: u64,
     /// Index at which the search for the next segment to resend begins.
     resend_hint: usize,
+    /// Length of the longest segment that ever arrived.
+    longest_delivered: u64,
 }
 
 impl Scoreboard {
@@ -121,6 +123,10 @@ impl Scoreboard {
     /// Bytes ever marked lost: it tells whether an acknowledgment found more.
     pub const fn marked(&self) -> u64 {
         self.marked
+    }
+    /// Length of the longest segment that arrived, as far as its length is still what we send.
+    pub const fn longest_delivered(&self) -> u64 {
+        self.longest_delivered
     }
     /// SACKed ranges above `una`.
     pub fn sacked_ranges(&self) -> &[(u64, u64)] {
@@ -209,6 +215,7 @@ impl Scoreboard {
             } else {
                 digest.take(seg);
                 digest.delivered += len;
+                self.longest_delivered = self.longest_delivered.max(len);
                 rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
             }
             if seg.resent {
@@ -265,6 +272,7 @@ impl Scoreboard {
             digest.take(seg);
             digest.delivered += len;
             digest.newly_sacked += len;
+            self.longest_delivered = self.longest_delivered.max(len);
             rate.on_delivered(now, len, seg.sent_at, seg.snapshot);
             seg.sacked = true;
             self.sacked += len;
@@ -310,6 +318,34 @@ impl Scoreboard {
         self.marked += len;
         self.resend_hint = self.resend_hint.min(i);
         len
+    }
+
+    /// The path takes no segments longer than `mss`: cuts those that did not arrive into pieces, which are lost and not resent. False if there were none.
+    pub fn cut(&mut self, mss: u64) -> bool {
+        self.longest_delivered = self.longest_delivered.min(mss);
+        let mut any = false;
+        let mut start = self.una;
+        for mut seg in core::mem::take(&mut self.segs) {
+            let (mut left, end) = (start, seg.end);
+            start = end;
+            if !seg.sacked && end - left > mss {
+                any = true;
+                let len = end - left;
+                self.lost += if seg.lost { 0 } else { len };
+                if seg.resent {
+                    *(if seg.lost { &mut self.resent } else { &mut self.twice }) -= len;
+                }
+                (seg.lost, seg.resent) = (true, false);
+                self.marked += len;
+                while end - left > mss {
+                    left += mss;
+                    self.segs.push_back(Sent { end: left, ..seg.clone() });
+                }
+            }
+            self.segs.push_back(seg);
+        }
+        self.resend_hint = 0;
+        any
     }
 
     /// Marks everything not SACKed as lost and not resent: after a retransmission timeout.

@@ -1,6 +1,6 @@
 //! A TCP connection: coordinates only.
 //!
-//! Verbs of a driver: `segment` (one arrived), `timer` (a deadline passed), `transmit` (what may be sent now; call until `None`), `deadline` (when to call again).
+//! Verbs of a driver: `segment` (one arrived), `icmp` (a word about one of ours), `timer` (a deadline passed), `transmit` (what may be sent now; call until `None`), `deadline` (when to call again).
 //! Verbs of an application: `write`, `close`, `readable`, `consume`, `abort`, `event`. No verb does I/O or reads a clock.
 //! The work is done elsewhere: `input.rs` (RFC 9293's segment processing), `acks.rs` (acknowledgments), `output.rs` (what to send next),
 //! `handshake.rs`, `receiver.rs`, `board.rs`, `recovery/`, `cc/`.
@@ -11,6 +11,7 @@ use crate::cc::{self, CongestionControl, Path, ProbeSignal};
 use crate::config::{Config, Validation};
 use crate::delivery::DeliveryRate;
 use crate::grants::Answers;
+use crate::icmp::Doubted;
 use crate::limits::{Limit, LimitClock};
 use crate::options::Agreed;
 use crate::pacer::Pacer;
@@ -63,6 +64,7 @@ pub struct Connection {
     pub(crate) send: SendFlags,
     pub(crate) limits: LimitClock,
     pub(crate) last_sent: Instant,
+    pub(crate) doubted: Option<Doubted>,
     pub(crate) timeouts_in_a_row: u32,
     pub(crate) persist_backoff: u32,
     pub(crate) challenge: ChallengeLimit,
@@ -175,6 +177,7 @@ impl Connection {
             send: SendFlags::default(),
             limits: LimitClock::new(now),
             last_sent: now,
+            doubted: None,
             timeouts_in_a_row: 0,
             persist_backoff: 0,
             challenge: ChallengeLimit::default(),

@@ -11,6 +11,7 @@ mod copies;
 pub mod delivery;
 pub mod grants;
 mod handshake;
+mod icmp;
 mod input;
 pub mod limits;
 mod linux;
@@ -46,6 +47,7 @@ pub use config::{
 pub use connection::Connection;
 pub use grants::{GrantConfig, Standard};
 pub use handshake::{Offer, reset_for, reset_in_listen};
+pub use icmp::Icmp;
 pub use limits::Limit;
 pub use scheme::{Detection, RecoveryParams, Reduction, Scheme};
 pub use state::{Chance, Event, State, Stats, Tuple};

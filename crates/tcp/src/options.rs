@@ -63,15 +63,8 @@ impl Agreed {
             syn.flags.has(Flags::ECE.with(Flags::CWR))
         };
         let timestamps = config.options.timestamps && syn.timestamps.is_some();
-        // RFC 6691, section 2: the option does not count header options, so the sender takes them off
-        let options = if timestamps { TIMESTAMPS_LEN } else { 0 };
-        let probe_option = config.probe_option && syn.probe == ProbeOption::Permitted;
-        // a copy of a full segment carries the option, so a full segment leaves room for it
-        let options =
-            options + if probe_option && config.scheme.probes() { u16::from(ProbeOption::LEN) } else { 0 };
-        let mss = config.mss.min(syn.mss.unwrap_or(DEFAULT_MSS));
-        Self {
-            mss: mss.saturating_sub(options).max(1),
+        let agreed = Self {
+            mss: 0,
             scaling: scale,
             // RFC 7323, section 2.3: a shift above 14 counts as 14
             send_scale: if scale { syn.window_scale.map_or(0, |s| s.min(14)) } else { 0 },
@@ -79,8 +72,24 @@ impl Agreed {
             sack: config.options.sack && syn.sack_permitted,
             timestamps,
             ecn: config.ecn && ecn_syn,
-            probe_option,
-        }
+            probe_option: config.probe_option && syn.probe == ProbeOption::Permitted,
+        };
+        let segment = config.mss.min(syn.mss.unwrap_or(DEFAULT_MSS));
+        Self { mss: agreed.mss_of(config, segment), ..agreed }
+    }
+
+    /// The largest payload of a segment of `segment` bytes with its options. RFC 6691, section 2: the MSS option does not count header options, so the sender takes
+    /// them off. A copy of a full segment carries the probe option, so a full segment leaves room for it.
+    pub(crate) fn mss_of(&self, config: &Config, segment: u16) -> u16 {
+        let stamps = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let probes = self.probe_option && config.scheme.probes();
+        let options = stamps + if probes { u16::from(ProbeOption::LEN) } else { 0 };
+        segment.saturating_sub(options).max(1)
+    }
+
+    /// True if segments of `segment` bytes with their options are shorter than ours.
+    pub(crate) fn is_shorter(&self, config: &Config, segment: u16) -> bool {
+        self.mss_of(config, segment) < self.mss
     }
 }
 

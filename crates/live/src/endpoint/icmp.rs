@@ -1,11 +1,12 @@
-//! "Packet too big": a router cannot forward what we sent (RFC 1191, RFC 8201).
+//! What routers and hosts say of packets that we sent: ICMP and ICMPv6.
 //!
-//! The engine keeps the size of segments that it agreed on, so the path's MTU is not followed; but a transfer that such a router stops ends, and says why.
-//! Whoever can send ICMP could end connections so (RFC 5927). So a message counts only if it quotes a segment of ours that is in flight (its section 4.1),
-//! and it is acted on only if nothing is acknowledged and a retransmission times out after it (as in its section 7.2).
+//! Read are "packet too big" (RFC 1191, RFC 8201), "destination unreachable" and "time exceeded" (RFC 792, RFC 4443). Whether a message is believed, and what follows, is the
+//! engine's business: it says that the segment is in flight which the message quotes (RFC 5927). Which are hard, so that calling again cannot help, is in
+//! RFC 9293, section 3.9.2.2, and RFC 5461, section 2: no such protocol, no such port; in IPv6 also that it is prohibited.
 
 use super::socket::Pair;
 use bentpipe_base::Seq;
+use bentpipe_tcp::Icmp;
 use bentpipe_wire::{Ends, Network};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,36 +15,47 @@ const ICMPV6: u8 = 58;
 const TCP: u8 = 6;
 /// What a router means that names no size, as those before RFC 1191 did: what every host takes (RFC 791).
 const UNNAMED: u32 = 576;
+/// What every link of a family takes: who says less is not believed (RFC 1191, section 3; RFC 8201, section 4).
+const LEAST: [u32; 2] = [68, 1280];
+/// Bytes of headers before the payload, without options.
+const HEADERS: [u32; 2] = [40, 60];
 
-/// What a router says.
+/// What was said, and about what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooBig {
+pub(super) struct Said {
     /// Of the segment that it quotes.
     pub(super) pair: Pair,
     /// Where that begins.
     pub(super) seq: Seq,
-    /// The longest packet that it takes.
-    pub(super) mtu: u32,
+    pub(super) what: Icmp,
 }
 
-impl TooBig {
-    /// Reads a packet that is no TCP; `None` if it says something else.
+impl Said {
+    /// Reads a packet that is no TCP; `None` if it says nothing of interest.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let network = Network::of(bytes).ok()?;
         let message = bytes.get(network.transport..network.end)?;
-        let mtu = match (network.protocol, message.first_chunk::<8>()?) {
-            (ICMP, [3, 4, _, _, _, _, mtu @ ..]) => u32::from(u16::from_be_bytes(*mtu)),
-            (ICMPV6, [2, 0, _, _, mtu @ ..]) => u32::from_be_bytes(*mtu),
+        let kind = message.first_chunk::<8>()?;
+        let (pair, seq) = quoted(message.get(8..)?)?;
+        let v6 = !pair.local().is_ipv4();
+        let what = match (network.protocol, kind) {
+            (ICMP, [3, 4, _, _, _, _, mtu @ ..]) if !v6 => too_big(u32::from(u16::from_be_bytes(*mtu)), v6)?,
+            (ICMPV6, [2, 0, _, _, mtu @ ..]) if v6 => too_big(u32::from_be_bytes(*mtu), v6)?,
+            (ICMP, [3, code, ..]) if !v6 => Icmp::Unreachable { hard: matches!(code, 2 | 3) },
+            (ICMPV6, [1, code, ..]) if v6 => Icmp::Unreachable { hard: matches!(code, 1 | 4) },
+            (ICMP, [11, ..]) if !v6 => Icmp::Unreachable { hard: false },
+            (ICMPV6, [3, ..]) if v6 => Icmp::Unreachable { hard: false },
             _ => return None,
         };
-        let (pair, seq) = quoted(message.get(8..)?)?;
-        Some(Self { pair, seq, mtu: if mtu == 0 { UNNAMED } else { mtu } })
+        Some(Self { pair, seq, what })
     }
+}
 
-    /// Longest segment that fits.
-    pub(super) const fn segment(&self) -> u32 {
-        self.mtu.saturating_sub(if self.pair.local().is_ipv4() { 40 } else { 60 })
-    }
+/// The longest segment that fits into a packet of `mtu` bytes.
+fn too_big(mtu: u32, v6: bool) -> Option<Icmp> {
+    let mtu = if mtu == 0 { UNNAMED } else { mtu };
+    let segment = u16::try_from(mtu.saturating_sub(HEADERS[usize::from(v6)])).unwrap_or(u16::MAX);
+    (mtu >= LEAST[usize::from(v6)]).then_some(Icmp::TooBig { segment })
 }
 
 /// The connection and the place of a segment of ours, of which the beginning is there.

@@ -1,13 +1,13 @@
 //! What arrives: packets from the wire, and the time.
 
 use super::app::is_a_host;
-use super::icmp::TooBig;
+use super::icmp::Said;
 use super::socket::{Owner, Pair, Socket};
 use super::table::ConnId;
 use super::{Ending, Endpoint};
 use bentpipe_base::{Cx, Flags};
 use bentpipe_tcp::timers::Timer;
-use bentpipe_tcp::{Offer, State, reset_for, reset_in_listen};
+use bentpipe_tcp::{Icmp, Offer, State, reset_for, reset_in_listen};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Fault, Ipv4, Layout, Segment, parse};
 use core::net::IpAddr;
@@ -28,8 +28,8 @@ impl Endpoint {
             Err(error) => {
                 let other = matches!(error.fault, Fault::Protocol(_));
                 *(if other { &mut self.counters.not_tcp } else { &mut self.counters.malformed }) += 1;
-                if other && let Some(said) = TooBig::read(bytes) {
-                    self.too_big(said);
+                if other && let Some(said) = Said::read(bytes) {
+                    self.hear(cx, said);
                 }
                 return;
             }
@@ -71,12 +71,13 @@ impl Endpoint {
         }
     }
 
-    /// A router says that it cannot forward what we sent.
-    fn too_big(&mut self, said: TooBig) {
-        if said.mtu < u32::from(self.settings.mtu)
-            && let Some(socket) = self.table.find(&said.pair).and_then(|id| self.table.get_mut(id))
-        {
-            socket.hear(said);
+    /// Somebody says what became of a segment of ours.
+    fn hear(&mut self, cx: &mut Cx<'_>, said: Said) {
+        let Some(id) = self.table.find(&said.pair) else { return };
+        let Some(socket) = self.table.get_mut(id) else { return };
+        if socket.conn.icmp(cx, said.seq, said.what) {
+            socket.unreachable |= matches!(said.what, Icmp::Unreachable { .. });
+            self.mark(id);
         }
     }
 
@@ -95,12 +96,9 @@ impl Endpoint {
                 self.forget(id);
                 continue;
             }
-            if let Some(said) = socket.is_blocked() {
-                socket.ending.get_or_insert(Ending::TooBig { mtu: said.mtu, segment: said.segment() });
-                socket.conn.abort();
-            }
             if gives_up {
-                socket.ending.get_or_insert(Ending::TimedOut);
+                let ending = socket.silence();
+                socket.ending.get_or_insert(ending);
                 socket.conn.abort();
             }
             self.mark(id);

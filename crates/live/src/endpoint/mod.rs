@@ -13,8 +13,8 @@
 //! [`Endpoint::close`], [`Endpoint::abort`], and ask [`Endpoint::news`]. After any of them the driver sends what there is to send.
 //!
 //! Memory is bounded whatever a peer does: streams by their buffers, gaps in a stream, answers to strangers, half-open connections, TIME-WAIT and
-//! connections by number. Every state that only a silent peer could end has a limit in time once nobody holds the connection. Of ICMP only "packet too
-//! big" is read, to end a connection that cannot go on.
+//! connections by number. Every state that only a silent peer could end has a limit in time once nobody holds the connection. ICMP is read as
+//! far as it quotes a segment in flight: segments follow the path's MTU, and a call that a router calls hopeless ends.
 //! Initial sequence numbers are random (RFC 6528 asks that they cannot be guessed: a live driver seeds its world from the system).
 
 mod app;
@@ -102,14 +102,9 @@ pub enum Ending {
     /// We broke it off.
     #[error("broken off on this side")]
     Aborted,
-    /// Our segments are too long for the path.
-    #[error("a router on the way takes no packets of more than {mtu} bytes")]
-    TooBig {
-        /// The longest packet that it takes.
-        mtu: u32,
-        /// The longest segment that fits into one.
-        segment: u32,
-    },
+    /// It did not answer, and a router or the peer's host said why.
+    #[error("the peer cannot be reached: a router on the way, or the peer's host, says so")]
+    Unreachable,
 }
 
 /// Why a verb of an application did nothing.

@@ -94,7 +94,11 @@ impl Endpoint {
                 }
                 Event::PeerClosed => self.inbox.tell(id, &mut socket.unread, News::PeerClosed),
                 Event::Closed => _ = socket.ending.get_or_insert(Ending::Closed),
-                Event::TimedOut => _ = socket.ending.get_or_insert(Ending::TimedOut),
+                Event::TimedOut => {
+                    let ending = socket.silence();
+                    socket.ending.get_or_insert(ending);
+                }
+                Event::Unreachable => _ = socket.ending.get_or_insert(Ending::Unreachable),
                 Event::Reset => {
                     socket.ending.get_or_insert(if socket.opened { Ending::Reset } else { Ending::Refused });
                 }

@@ -1,10 +1,9 @@
 //! One connection with its bytes: the engine's [`Connection`] knows ranges of two streams, two rings hold what lies in them.
 
-use super::icmp::TooBig;
 use super::news::Unread;
 use super::ring::Ring;
 use super::{Ending, Settings};
-use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt, Seq};
+use bentpipe_base::{Addr, Body, Cx, Duration, Flags, Instant, Packet, Pkt};
 use bentpipe_tcp::timers::Timer;
 use bentpipe_tcp::{Connection, State, Tuple};
 use bentpipe_wire::offload::{VnetHeader, emit_uncut};
@@ -170,10 +169,8 @@ pub(super) struct Socket {
     since: Instant,
     /// Bytes that had arrived when the application let go.
     received_then: u64,
-    /// Of our SYN, once it was sent.
-    isn: Option<Seq>,
-    /// What a router said, with the acknowledged position and the number of timeouts then.
-    too_big: Option<(TooBig, u64, u64)>,
+    /// Somebody says that what we sent cannot be delivered.
+    pub(super) unreachable: bool,
 }
 
 impl Socket {
@@ -201,27 +198,13 @@ impl Socket {
             behind: false,
             since: now,
             received_then: 0,
-            isn: None,
-            too_big: None,
+            unreachable: false,
         }
     }
 
-    /// A router cannot forward a segment of ours, if it is one that is in flight.
-    pub(super) fn hear(&mut self, said: TooBig) {
-        let (board, timeouts) = (self.conn.scoreboard(), self.conn.stats().timeouts);
-        let Some(isn) = self.isn else { return };
-        let ahead = said.seq.0.wrapping_sub(isn.at(board.una()).0);
-        let known = self.too_big.is_some_and(|(_, una, _)| una == board.una());
-        if u64::from(ahead) < board.flight() && !known {
-            self.too_big = Some((said, board.una(), timeouts));
-        }
-    }
-
-    /// Why nothing gets through: a router said so, and then a retransmission timed out.
-    pub(super) fn is_blocked(&self) -> Option<TooBig> {
-        let (said, una, timeouts) = self.too_big?;
-        let stats = self.conn.stats();
-        (una == self.conn.scoreboard().una() && stats.timeouts > timeouts).then_some(said)
+    /// Why the peer does not answer any more: RFC 9293, section 3.9.2.2, would have the application know what was said.
+    pub(super) const fn silence(&self) -> Ending {
+        if self.unreachable { Ending::Unreachable } else { Ending::TimedOut }
     }
 
     /// Takes what the application writes, as much as there is room for.
@@ -337,9 +320,6 @@ impl Socket {
                 self.conn.timer(cx);
             }
             let packet = self.conn.transmit(cx);
-            if let (Some(packet), None) = (&packet, self.isn) {
-                self.isn = Some(packet.tcp.seq);
-            }
             if packet.is_some() || at == now {
                 // what may follow it at that time is asked for first
                 self.behind = packet.is_some() && at < now;
@@ -407,6 +387,7 @@ impl Socket {
         let moved = una >= before + u64::from(self.conn.agreed().mss);
         if moved || (state, owner) != (self.progress.0, self.progress.1) {
             (self.progress, self.since) = ((state, owner, una), now);
+            self.unreachable = false;
         }
         if matches!(state, State::TimeWait | State::Closed) {
             self.outgoing.free();

@@ -67,7 +67,7 @@ pub enum TransferError {
     #[error(transparent)]
     Call(EndpointError),
     /// The connection ended before everything had arrived.
-    #[error("{ending}, {bytes} bytes had arrived{}", help(ending))]
+    #[error("{ending}, {bytes} bytes had arrived")]
     Ended {
         /// How.
         ending: Ending,
@@ -83,14 +83,6 @@ pub enum TransferError {
     /// The interface is gone.
     #[error("the interface: {0}")]
     Port(#[source] io::Error),
-}
-
-/// What to do about it, where there is something.
-fn help(ending: &Ending) -> String {
-    match ending {
-        Ending::TooBig { segment, .. } => format!("\nhelp: write --set segment='{segment} B'"),
-        _ => String::new(),
-    }
 }
 
 /// Waits for the network, and for `other` too where there is something to wait for, until `next` or the next look.

@@ -35,8 +35,10 @@ pub struct Failed {
 impl Failed {
     /// Nobody answered there, and nothing was read yet: another address of the peer's may do.
     pub const fn may_try_another(&self) -> bool {
-        matches!(self.why, TransferError::Ended { ending: Ending::Refused | Ending::TimedOut, .. })
-            && self.report.is_none()
+        matches!(
+            self.why,
+            TransferError::Ended { ending: Ending::Refused | Ending::TimedOut | Ending::Unreachable, .. }
+        ) && self.report.is_none()
     }
 }
 

@@ -1,9 +1,9 @@
 //! One endpoint, and packets made by hand: what it answers, and what it does not.
 
 use crate::duel::{End, RIGHT, addresses};
-use crate::hostile::{flush, packet, syn_of_a_host, victim};
+use crate::hostile::{flush, packet, syn_of_a_host, too_big, victim};
 use bentpipe_base::{Duration, Flags, Instant, Seq, TcpHeader};
-use bentpipe_live::endpoint::{ConnId, EndpointError, Settings};
+use bentpipe_live::endpoint::{ConnId, Ending, EndpointError, Settings};
 use bentpipe_tcp::{Config, Stack, State};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::parse;
@@ -123,4 +123,36 @@ fn text_behind_a_syn_is_read() {
     assert_eq!(end.endpoint.read(now, id, &mut heard), Ok(13));
     assert_eq!(&heard[..13], b"hello, caller");
     assert_eq!(end.endpoint.read(now, id, &mut heard), Err(EndpointError::NotNow));
+}
+
+/// RFC 9293, section 3.9.2.2: a call ends when the host called says that nothing is at that port; a router that knows no way must not end it, though in Linux it does. What
+/// quotes a segment that is not in flight ends nothing (RFC 5927, section 4.1).
+#[test]
+fn a_call_ends_when_it_is_hopeless() {
+    let ended = |stack, v6: bool, kind: [u8; 2], forged: bool| {
+        let mut end = with_listener(stack);
+        let to = (addresses(1 - RIGHT)[usize::from(v6)], 80).into();
+        let id = end.with(NOW, |e, cx| e.connect(cx, to, &Config::default().on(stack))).unwrap();
+        let mut says = too_big(&flush(&mut end, NOW)[0], 1400);
+        let at = if v6 { 40 } else { 20 };
+        says[at..at + 2].copy_from_slice(&kind);
+        says[2 * at + 8 + 7] ^= u8::from(forged); // of the quoted header, the sequence number
+        for cut in 0..=says.len() {
+            end.with(NOW, |e, cx| e.packet(cx, &says[..cut], &VnetHeader::default()));
+        }
+        flush(&mut end, NOW);
+        let at_once = end.endpoint.ending(id);
+        let now = NOW + Duration::from_secs(131);
+        flush(&mut end, now);
+        (at_once, end.endpoint.ending(id))
+    };
+    let hopeless = (Some(Ending::Unreachable), Some(Ending::Unreachable));
+    for stack in [Stack::Rfc, Stack::Linux] {
+        for (v6, hard, soft) in [(false, [3, 3], [3, 1]), (true, [1, 4], [1, 0])] {
+            assert_eq!(ended(stack, v6, hard, false), hopeless, "{stack:?}");
+            let told = if stack == Stack::Linux { hopeless } else { (None, Some(Ending::Unreachable)) };
+            assert_eq!(ended(stack, v6, soft, false), told, "{stack:?}");
+            assert_eq!(ended(stack, v6, hard, true), (None, Some(Ending::TimedOut)), "{stack:?}");
+        }
+    }
 }

@@ -362,6 +362,19 @@ impl Recovery {
         } else {
             self.give_up_all(board, repeated)
         };
+        self.resend_marked(board);
+        loss
+    }
+
+    /// Segments were cut to `mss` bytes, since the path takes no longer ones: what was marked lost goes again, as after a timeout, but nothing was congested.
+    pub fn resend_cut(&mut self, board: &Scoreboard, mss: u64) {
+        self.mss = mss;
+        self.frto.stop();
+        self.resend_marked(board);
+    }
+
+    /// What is marked lost is sent again, the first of it at once.
+    fn resend_marked(&mut self, board: &Scoreboard) {
         self.episode = Episode::Timeout;
         self.recover = board.next();
         self.dup_acks = 0;
@@ -372,7 +385,6 @@ impl Recovery {
         self.worried = 0;
         self.rack.on_timeout();
         self.force = Some(board.una());
-        loss
     }
 
     fn give_up_all(&mut self, board: &mut Scoreboard, repeated: bool) -> Loss {

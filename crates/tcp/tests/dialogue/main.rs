@@ -16,6 +16,7 @@ mod ecn;
 mod frto;
 mod growth;
 mod halving;
+mod icmp;
 mod jitter;
 mod linux;
 mod newreno;
