@@ -24,8 +24,9 @@ struct Script {
     mutant: String,
 }
 
-/// Which scripts fail, by mutant; `None` where the mutant never came to an end.
-type Caught = BTreeMap<usize, Option<BTreeSet<String>>>;
+/// The scripts that fail with a mutant, and whether the engine panicked; `None` where it never came to an end.
+type Failing = Option<BTreeMap<String, bool>>;
+type Caught = BTreeMap<usize, Failing>;
 
 /// `cargo xtask mutants [--find [FILE]..]`.
 pub(crate) fn command(args: &[String]) -> Result<(), String> {
@@ -38,7 +39,7 @@ pub(crate) fn command(args: &[String]) -> Result<(), String> {
     let mutants = listed(&scripts)?;
     let (program, left) = build(&mutants)?;
     let (sound, all) = play(&program, None);
-    if !sound.as_ref().is_some_and(BTreeSet::is_empty) {
+    if !sound.as_ref().is_some_and(BTreeMap::is_empty) {
         return Err(format!("the scripts do not hold without a mutant: {sound:?} {all}"));
     }
     if let Some(files) = find {
@@ -56,7 +57,7 @@ pub(crate) fn command(args: &[String]) -> Result<(), String> {
                 Some("the mutant does not compile, or cannot be switched")
             }
             Some(m) => match play(&program, Some(m.number)).0 {
-                Some(failing) if failing.contains(&script.name) => None,
+                Some(failing) if failing.contains_key(&script.name) => None,
                 Some(_) => Some("it holds although the mutant is on"),
                 None => Some("with its mutant the engine never comes to an end"),
             },
@@ -292,7 +293,7 @@ fn present(copy: &Path, mutants: &[Mutant], left: &BTreeSet<usize>) -> Result<BT
 }
 
 /// Plays all scripts with a mutant; those that fail, and the last line that was printed.
-fn play(program: &Path, mutant: Option<usize>) -> (Option<BTreeSet<String>>, String) {
+fn play(program: &Path, mutant: Option<usize>) -> (Failing, String) {
     let mut run = Command::new("timeout");
     run.arg(PATIENCE).arg(program).args(["--nocapture", "--test-threads=1"]);
     run.env("BENTPIPE_MUTANT", mutant.unwrap_or(0).to_string()).env("RUST_BACKTRACE", "0");
@@ -301,11 +302,11 @@ fn play(program: &Path, mutant: Option<usize>) -> (Option<BTreeSet<String>>, Str
         return (None, "it took too long".to_owned());
     }
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
-    let names = text.lines().filter_map(|l| l.split_once("FAULT ")?.1.split_once(".tcp"));
-    (
-        Some(names.map(|(name, _)| format!("{name}.tcp")).collect()),
-        text.lines().last().unwrap_or_default().to_owned(),
-    )
+    let mut failing = BTreeMap::new();
+    for (name, fault) in text.lines().filter_map(|l| l.split_once("FAULT ")?.1.split_once(".tcp")) {
+        *failing.entry(format!("{name}.tcp")).or_default() |= fault.ends_with("the engine panicked");
+    }
+    (Some(failing), text.lines().last().unwrap_or_default().to_owned())
 }
 
 /// Writes into each script the mutant of its file that the fewest others notice.
@@ -316,12 +317,12 @@ fn write(scripts: &[Script], mutants: &[Mutant], caught: &Caught) -> Result<(), 
         let own = mutants.iter().filter(|m| m.file == script.guards);
         let best = own
             .filter_map(|m| Some((m, caught.get(&m.number)?.as_ref()?)))
-            .filter(|(_, failing)| failing.contains(&script.name))
-            .min_by_key(|(m, failing)| {
+            .filter_map(|(m, failing)| Some((m, failing, *failing.get(&script.name)?)))
+            .min_by_key(|(m, failing, panicked)| {
                 let taken = used.get(&m.number).copied().unwrap_or_default();
-                (failing.len() + 3 * taken, m.genre == "FnValue", m.number)
+                (*panicked, failing.len() + 3 * taken, m.genre == "FnValue", m.number)
             });
-        let Some((best, failing)) = best else {
+        let Some((best, failing, _)) = best else {
             if caught.keys().any(|n| mutants.iter().any(|m| m.number == *n && m.file == script.guards)) {
                 nothing += 1;
                 println!("NOTHING {}: it notices no mutant of {}", script.name, script.guards);
@@ -337,7 +338,7 @@ fn write(scripts: &[Script], mutants: &[Mutant], caught: &Caught) -> Result<(), 
         )?;
     }
     let never = caught.values().filter(|c| c.is_none()).count();
-    let unseen = caught.values().flatten().filter(|c| c.is_empty()).count();
+    let unseen = caught.values().flatten().filter(|f| f.is_empty()).count();
     println!("{} mutants: {unseen} are noticed by no script, {never} never come to an end", caught.len());
     if nothing == 0 {
         Ok(())

@@ -104,6 +104,7 @@ topics! {
     prr: "prr";
     windows: "windows";
     ecn: "ecn";
+    path_mtu: "path-mtu";
 
 
 }

@@ -2,6 +2,7 @@
 
 use crate::segment::{Text, place};
 use crate::settings::{Profile, Setting};
+use bentpipe_tcp::Icmp;
 
 /// What is wrong with a script, or with what the engine did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(crate) enum Act {
     Listen(Text),
     /// Segments arrive.
     Arrives(Text),
+    /// Somebody says something of our segment that begins at a position.
+    Hears { quoted: u64, said: Icmp, unmoved: bool },
     /// Segments leave.
     Leaves(Text),
     /// Whatever has left is not looked at.
@@ -101,7 +104,7 @@ impl Script {
         }
         let unmoved = |line: &Line| match &line.act {
             Act::Arrives(text) => text.unmoved,
-            Act::Wait(unmoved) => *unmoved,
+            Act::Hears { unmoved, .. } | Act::Wait(unmoved) => *unmoved,
             _ => false,
         };
         if script.negative != script.lines.iter().any(unmoved) {
@@ -256,6 +259,7 @@ impl Act {
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
         match word {
+            "<" if rest.starts_with("icmp ") => hears(&rest["icmp ".len()..]),
             "<" => Ok(Self::Arrives(Text::parse(rest)?)),
             ">" if rest == "..." => Ok(Self::Anything),
             ">" => {
@@ -278,6 +282,31 @@ impl Act {
             },
         }
     }
+}
+
+/// What follows `< icmp`.
+fn hears(text: &str) -> Result<Act, Fault> {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let (words, unmoved) = match words.as_slice() {
+        [words @ .., "unmoved"] => (words, true),
+        words => (words, false),
+    };
+    let (quoted, said) = match words {
+        [at, "unreachable"] => (place(at)?, Icmp::Unreachable { hard: false }),
+        [at, "unreachable-hard"] => (place(at)?, Icmp::Unreachable { hard: true }),
+        [at, "too-big", segment] => {
+            let segment = place(segment)?.try_into();
+            let segment =
+                segment.map_err(|_| Fault::new(format!("`icmp {text}`: no segment is that long")))?;
+            (place(at)?, Icmp::TooBig { segment })
+        }
+        _ => {
+            return Err(Fault::new(format!(
+                "`icmp {text}`: it is POSITION too-big BYTES, unreachable or unreachable-hard"
+            )));
+        }
+    };
+    Ok(Act::Hears { quoted, said, unmoved })
 }
 
 fn is(text: &str) -> Result<(String, String), Fault> {

@@ -1,7 +1,7 @@
 //! Plays a script: what it says arrives, and what leaves is compared with it, in order, at its time, with nothing left over.
 
 use crate::parse::{Act, Fault, Line, Script, Start};
-use crate::script::{ACK, Dialogue, SYN, SYN_ACK, Seg, packet_of};
+use crate::script::{ACK, Dialogue, OURS, SYN, SYN_ACK, Seg, packet_of};
 use crate::segment::{Said, Text, written};
 use crate::settings::{Profile, config};
 use bentpipe_base::{Flags, Instant, NodeId, Packet, World};
@@ -68,6 +68,18 @@ fn moved(before: &[(&'static str, String)], after: &[(&'static str, String)]) ->
     })
 }
 
+/// Something arrived: where it is `unmoved`, nothing differs from `before`, and the application hears nothing.
+fn changed(d: &mut Dialogue, before: &[(&'static str, String)], unmoved: bool) -> Result<(), Fault> {
+    if !unmoved {
+        return Ok(());
+    }
+    moved(before, &snapshot(d))?;
+    match d.conn.event() {
+        Some(event) => Err(Fault::new(format!("nothing may change, but the application hears {event:?}"))),
+        None => Ok(()),
+    }
+}
+
 impl Stage {
     fn begin(&mut self, start: Start) -> Result<(), Fault> {
         let n = match start {
@@ -125,6 +137,13 @@ impl Stage {
                 for range in text.ranges() {
                     self.arrives(text, range)?;
                 }
+            }
+            Act::Hears { quoted, said, unmoved } => {
+                self.pass(at, false)?;
+                let d = self.dialogue()?;
+                let before = snapshot(d);
+                d.with(|conn, cx| conn.icmp(cx, OURS.at(*quoted), *said));
+                changed(d, &before, *unmoved)?;
             }
             Act::Wait(unmoved) => self.pass(at, *unmoved)?,
             Act::Verb(verb, bytes) => {
@@ -213,14 +232,7 @@ impl Stage {
         let seg = segment(text, range.or(Some((expected, expected))), &Seg { ack: None, ts: stamps, ..ACK });
         let before = snapshot(d);
         d.gets(seg);
-        let after = snapshot(d);
-        if text.unmoved {
-            moved(&before, &after)?;
-            if let Some(event) = d.conn.event() {
-                return Err(Fault::new(format!("nothing may change, but the application hears {event:?}")));
-            }
-        }
-        Ok(())
+        changed(d, &before, text.unmoved)
     }
 
     fn verb(&mut self, verb: &str, bytes: u64) -> Result<(), Fault> {
@@ -329,5 +341,6 @@ const fn event_name(event: Option<Event>) -> &'static str {
         Some(Event::Closed) => "closed",
         Some(Event::Reset) => "reset",
         Some(Event::TimedOut) => "timed-out",
+        Some(Event::Unreachable) => "unreachable",
     }
 }

@@ -68,6 +68,11 @@ fn what_cannot_be_read_is_refused_with_its_line() {
             "100 shout",
             "x.tcp:8: `shout`: a line is <, >, =, connect, listen, wait, write, read, close or abort",
         ),
+        (
+            "100 < icmp 1 too-big",
+            "x.tcp:8: `icmp 1 too-big`: it is POSITION too-big BYTES, unreachable or unreachable-hard",
+        ),
+        ("100 < icmp 1 too-big 70000", "x.tcp:8: `icmp 1 too-big 70000`: no segment is that long"),
         ("99 < ack 1", "x.tcp:8: 99 ms is before a line above: dialogues go forward"),
         ("100 = cwnd", "x.tcp:8: `cwnd`: `=` wants pairs like `cwnd 5000`"),
         ("[bsd] 100 < ack 1", "x.tcp:8: `bsd` is no profile: they are rfc and linux"),
