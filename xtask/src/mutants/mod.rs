@@ -243,7 +243,8 @@ fn compile(copy: &Path, verb: &str) -> Result<Result<PathBuf, BTreeSet<usize>>, 
         "test" => build.args(["--no-run", "--test", "scripts"]),
         _ => build.arg("--lib"),
     };
-    build.env("CARGO_TARGET_DIR", root().join("target")).env_remove("CARGO_MANIFEST_DIR").current_dir(copy);
+    // a folder of its own: cargo takes packages at the same place in two workspaces for one
+    build.env("CARGO_TARGET_DIR", copy.join("target")).env_remove("CARGO_MANIFEST_DIR").current_dir(copy);
     let done = build.output().map_err(|e| e.to_string())?;
     let (mut program, mut wrong) = (None, BTreeSet::new());
     for line in String::from_utf8_lossy(&done.stdout).lines() {

@@ -44,7 +44,8 @@ pub(super) fn switchable(source: &str, mutants: &[&Mutant]) -> Result<String, St
     let mut finder = Finder { source, mutants: mutants.to_vec(), sites: Vec::new() };
     finder.visit_file(&file);
     let mut sites = finder.sites;
-    sites.sort_by_key(|s| (s.start, core::cmp::Reverse(s.end), s.text.is_none()));
+    // what is put in before an operator stands before its switch
+    sites.sort_by_key(|s| (s.start, s.start != s.end, core::cmp::Reverse(s.end)));
     Ok(emit(source, 0, source.len(), &mut sites.into_iter().peekable()))
 }
 
