@@ -17,6 +17,8 @@ const SHORTEST: usize = 104;
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// A path that can carry anything does not pace; a socket that was given this rate uses the congestion control's pace.
 const ANY_PACE: u64 = u64::MAX - 1;
+/// Seconds (`MAX_TCP_KEEPIDLE`).
+const MAX_KEEP_ALIVE: u64 = 32_767;
 
 /// What may be asked of a socket, by the numbers of linux/tcp.h.
 mod option {
@@ -314,6 +316,29 @@ pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> io::Result<()> {
 /// When it is not a TCP socket.
 pub fn set_no_delay(socket: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(socket, on)?)
+}
+
+/// Gives a connection up when what was sent, or a closed window holds back, makes no progress for `time`.
+///
+/// # Errors
+/// When it is not a TCP socket.
+pub fn set_user_timeout(socket: impl AsFd, time: Duration) -> io::Result<()> {
+    let ms = u32::try_from(time.0.div_ceil(1_000_000)).unwrap_or(u32::MAX);
+    Ok(sockopt::set_tcp_user_timeout(socket, ms)?)
+}
+
+/// Asks a peer that has been silent for `idle`, every `interval`, and gives it up after `count` without an answer. Whole seconds, rounded up, at most 32 767.
+///
+/// # Errors
+/// `InvalidInput` for more than 127 questions.
+pub fn set_keep_alive(socket: impl AsFd, idle: Duration, interval: Duration, count: u32) -> io::Result<()> {
+    let socket = socket.as_fd();
+    let seconds =
+        |time: Duration| core::time::Duration::from_secs(time.0.div_ceil(1_000_000_000).min(MAX_KEEP_ALIVE));
+    sockopt::set_tcp_keepidle(socket, seconds(idle))?;
+    sockopt::set_tcp_keepintvl(socket, seconds(interval))?;
+    sockopt::set_tcp_keepcnt(socket, count)?;
+    Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
 /// Least retransmission timeout: what it is above the smoothed round trip at least.

@@ -142,6 +142,10 @@ pub(crate) struct Millis(pub(crate) Arc<[Duration]>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateOrNone(pub(crate) Option<Rate>);
 
+/// A time, or `"none"`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeOrNone(pub(crate) Option<Duration>);
+
 /// The path of a file, which the caller reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Path(pub(crate) String);
@@ -234,6 +238,19 @@ impl Read for RateOrNone {
             _ => Rate::read(value, key)
                 .map(|rate| Self(Some(rate)))
                 .map_err(|fault| fault.help("help: or \"none\": nothing is sent")),
+        }
+    }
+}
+
+impl Read for TimeOrNone {
+    const FORM: Form = Form::Either(&[Form::Words(&["none"]), Duration::FORM]);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        match value.text() {
+            Some("none") => Ok(Self(None)),
+            _ => Duration::read(value, key)
+                .map(|time| Self(Some(time)))
+                .map_err(|fault| fault.help("help: or \"none\"")),
         }
     }
 }

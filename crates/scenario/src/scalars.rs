@@ -8,7 +8,7 @@ use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
 use bentpipe_link::Discipline;
-use bentpipe_tcp::{Detection, JitterKind, Reduction, Scheme, Stack, Standard, Validation};
+use bentpipe_tcp::{Detection, EcnUse, JitterKind, Reduction, Scheme, Stack, Standard, Validation};
 
 /// The version of the file format that this crate reads.
 pub(crate) const SCHEMA: i128 = 1;
@@ -51,6 +51,10 @@ pub(crate) enum Ssthresh {
 /// A size, or no limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendBuffer(pub(crate) Option<Size>);
+
+/// A switch, or `"answer"`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EcnForm(pub(crate) EcnUse);
 
 /// A number of copies, or as many as pay.
 #[derive(Clone, Copy, Debug)]
@@ -321,6 +325,19 @@ impl Read for SendBuffer {
                 size => Ok(Self(Some(size))),
             },
         }
+    }
+}
+
+impl Read for EcnForm {
+    const FORM: Form = Form::Either(&[bool::FORM, Form::Words(&["answer"])]);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        if value.text() == Some("answer") {
+            return Ok(Self(EcnUse::Answer));
+        }
+        bool::read(value, key)
+            .map(|on| Self(if on { EcnUse::Ask } else { EcnUse::Off }))
+            .map_err(|fault| fault.help("help: or \"answer\": agreed to where the other end asks"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! An acknowledgment: ACK -> scoreboard -> recovery -> scheme.
 //!
-//! Sources: RFC 9293, section 3.10.7.4 (fifth check) and RFC 5961, section 5 (acceptable acknowledgments), RFC 6298 (timer), RFC 3168 (ECN echo),
+//! Sources: RFC 9293, section 3.10.7.4 (fifth check) and RFC 5961, section 5 (acceptable acknowledgments), RFC 6298 (timer),
 //! RFC 8985, section 7 (tail loss probe). Which bytes are lost is the recovery module's answer; what to do about it, the scheme's.
 
 use crate::board::Digest;
@@ -16,7 +16,7 @@ use crate::scheme::Detection;
 use crate::state::{Event, State};
 use crate::timers::Timer;
 use bentpipe_base::trace::{Event as Trace, Mask};
-use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Size};
+use bentpipe_base::{Cx, Duration, Instant, Packet, Size};
 
 impl Connection {
     /// Fifth check. False when the segment must not be processed further.
@@ -108,6 +108,9 @@ impl Connection {
         if let Some(rtt) = rtt {
             cx.trace(Mask::ROUND_TRIPS, || Trace::RoundTrip { port: self.tuple.local.1, rtt });
         }
+        if digest.acked > 0 {
+            self.alive.progress(cx.now);
+        }
         // RFC 9293, section 3.8.6.1: a peer that answers with a closed window is alive
         if digest.delivered > 0 || digest.acked > 0 || self.peer_edge <= self.board.una() {
             self.timeouts_in_a_row = 0;
@@ -131,7 +134,11 @@ impl Connection {
         if digest.delivered > 0 || claim.probes > 0 {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
             let again = self.linux() && finding.loss.is_some();
-            let episode = if finding.ended && !again { Episode::Ended } else { self.recovery.episode() };
+            let episode = match self.recovery.episode() {
+                Episode::Open if self.recovery.is_reducing() => Episode::Fast,
+                _ if finding.ended && !again => Episode::Ended,
+                other => other,
+            };
             let ack = Ack {
                 delivered: Size(self.recovery.delivered(&digest)),
                 acked: Size(payload(una, digest.acked)),
@@ -246,7 +253,9 @@ impl Connection {
             Some(sent_at) if !digest.resent_acked => Some(now.since(sent_at)),
             _ if self.agreed.timestamps && digest.acked > 0 => {
                 let echo = segment.tcp.timestamps?.echo;
-                Some(Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo))))
+                let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(echo)));
+                // none is shorter than a tick of that clock; one longer than any timeout is a lie
+                Some(rtt.max(Duration::from_millis(1))).filter(|rtt| *rtt <= self.config.rto.max)
             }
             _ => None,
         }
@@ -295,7 +304,7 @@ impl Connection {
     }
 
     /// `acked` bytes were outstanding as the loss showed and are not any more.
-    fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss, acked: u64) {
+    pub(crate) fn answer_loss(&mut self, cx: &mut Cx<'_>, loss: &Loss, acked: u64) {
         self.tail_probe.cancel();
         self.tell_reduction();
         let mut path = self.path();
@@ -303,33 +312,10 @@ impl Connection {
         self.cc.on_loss(cx, &path, loss);
     }
 
-    /// RFC 3168, section 6.1.2: whatever the window was reduced for, CWR says so, and no echo counts for a round trip.
-    const fn tell_reduction(&mut self) {
-        self.ecn.reduced_until = self.board.next();
-        self.ecn.send_cwr = self.agreed.ecn;
-    }
-
-    /// RFC 3168, section 6.1.2: an ECN echo halves the window once per round trip.
-    fn ecn_echo(&mut self, cx: &mut Cx<'_>, segment: &Packet) -> bool {
-        if !self.agreed.ecn || !segment.tcp.flags.has(Flags::ECE) {
-            return false;
-        }
-        if self.board.una() >= self.ecn.reduced_until && self.recovery.episode() == Episode::Open {
-            let loss = Loss {
-                cause: LossCause::Mark,
-                bytes: Size::ZERO,
-                last_sent: self.last_sent,
-                resends: 0,
-                window_then: self.cwnd(),
-            };
-            self.answer_loss(cx, &loss, 0);
-        }
-        true
-    }
-
     /// The reduction of fast recovery, one acknowledgment on.
     fn lower_window(&mut self, cx: &mut Cx<'_>, digest: &Digest, duplicate: bool, finding: &Finding) {
-        if self.recovery.episode() == Episode::Fast && (digest.delivered > 0 || duplicate) {
+        let reducing = self.recovery.episode() == Episode::Fast || self.recovery.is_reducing();
+        if reducing && (digest.delivered > 0 || duplicate) {
             let target = self.cwnd().0;
             let safe = digest.acked > 0 && !finding.lost_more;
             let mss = self.mss();
@@ -403,10 +389,8 @@ impl Connection {
             return;
         }
         self.timeouts_in_a_row += 1;
-        if self.timeouts_in_a_row > self.config.max_timeouts {
-            self.events.push(Event::TimedOut);
-            self.limits.stop(cx.now);
-            self.enter_closed();
+        if self.timeouts_in_a_row > self.config.max_timeouts && self.config.user_timeout.is_none() {
+            self.give_up(cx.now);
             return;
         }
         self.stats.timeouts += 1;

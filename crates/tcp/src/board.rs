@@ -4,9 +4,12 @@
 //! retransmission in flight. Byte counts of each kind are kept, so `pipe` (RFC 6675, section 4) is a subtraction.
 //! Which segments are lost is decided by the recovery module, not here.
 
+mod searches;
+
 use crate::delivery::{DeliveryRate, Snapshot};
 use crate::range_set::RangeSet;
 use bentpipe_base::{Duration, Instant};
+use searches::Searched;
 use std::collections::VecDeque;
 
 /// One segment that was sent.
@@ -81,6 +84,7 @@ pub struct Scoreboard {
     resend_hint: usize,
     /// Length of the longest segment that ever arrived.
     longest_delivered: u64,
+    searched: Searched,
 }
 
 impl Scoreboard {
@@ -361,6 +365,7 @@ impl Scoreboard {
             seg.lost = false;
             seg.resent = false;
         }
+        self.searched = Searched::default();
         self.lost = 0;
         self.resent = 0;
         self.twice = 0;
@@ -377,6 +382,7 @@ impl Scoreboard {
         }
         self.sacked = 0;
         self.sacked_ranges.clear();
+        self.searched = Searched::default();
         self.resend_hint = 0;
     }
 

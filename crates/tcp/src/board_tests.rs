@@ -21,6 +21,8 @@ enum Op {
     Timeout,
     Undo,
     Renege,
+    MarkBelow(u64),
+    Cut(u64),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -33,6 +35,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Timeout),
         1 => Just(Op::Undo),
         1 => Just(Op::Renege),
+        3 => (0u64..30).prop_map(Op::MarkBelow),
+        1 => (1u64..4).prop_map(Op::Cut),
     ]
 }
 
@@ -66,6 +70,17 @@ impl Model {
                     *b = ByteState { seg: end, sacked: true, lost: false, resent: false };
                 }
             }
+        }
+    }
+    fn cut(&mut self, most: u64) {
+        let mut start = self.una;
+        for end in self.ends() {
+            let long = end - start > most && !self.segment(end).any(|b| b.sacked);
+            for (n, b) in (0u64..).zip(self.segment(end)).filter(|_| long) {
+                let piece = end.min(start + (n / most + 1) * most);
+                *b = ByteState { seg: piece, sacked: false, lost: true, resent: false };
+            }
+            start = end;
         }
     }
     fn lose(&mut self, end: u64, again: bool) {
@@ -134,13 +149,35 @@ fn apply(op: &Op, board: &mut Scoreboard, model: &mut Model, rate: &mut Delivery
             }
             board.renege_at_una();
         }
+        Op::MarkBelow(at) => {
+            let position = board.una() + at;
+            board.mark_below(position);
+            for end in model.ends().into_iter().filter(|e| *e <= position) {
+                model.lose(end, false);
+            }
+        }
+        Op::Cut(most) => {
+            board.cut(most);
+            model.cut(most);
+        }
     }
     digest.delivered
 }
 
+/// What the searches find is what one from the start would find, asked in this state or not.
+fn searches_agree(board: &mut Scoreboard, at: u64) {
+    let top = board.una() + at;
+    let segs: Vec<_> = (0..board.len()).map(|i| (board.start_of(i), board.get(i).unwrap().clone())).collect();
+    let untouched = segs.iter().position(|(start, s)| *start < top && !s.sacked && !s.lost && s.resends == 0);
+    assert_eq!(board.first_untouched(top), untouched);
+    assert_eq!(board.last_never_resent(), segs.iter().rposition(|(_, s)| !s.sacked && s.resends == 0));
+}
+
 proptest! {
     #[test]
-    fn agrees_with_a_model_of_single_bytes(ops in proptest::collection::vec(op(), 1..120)) {
+    fn agrees_with_a_model_of_single_bytes(
+        ops in proptest::collection::vec(op(), 1..120), asks in proptest::collection::vec(0u64..40, 1..40),
+    ) {
         let mut board = Scoreboard::default();
         let mut model = Model::default();
         let mut rate = DeliveryRate::default();
@@ -154,6 +191,9 @@ proptest! {
             // RFC 6675, SetPipe: bytes neither SACKed nor lost, plus bytes lost and resent
             let pipe = model.count(|b| !b.sacked && !b.lost) + model.count(|b| b.lost && b.resent);
             prop_assert_eq!(board.pipe(), pipe);
+            if asks[i % asks.len()] > 0 {
+                searches_agree(&mut board, asks[i % asks.len()]);
+            }
         }
     }
 }

@@ -36,8 +36,8 @@ pub struct Config {
     pub validation: Validation,
     /// Pace segments of schemes that do not name a pace themselves.
     pub pacing: bool,
-    /// Negotiate ECN (RFC 3168).
-    pub ecn: bool,
+    /// Whether ECN is asked for, or agreed to (RFC 3168).
+    pub ecn: EcnUse,
     /// Agree on the probe option, where the scheme of either end sends probe segments.
     pub probe_option: bool,
     /// A rate that the network grants the sender; only schemes that ask for rates look at it.
@@ -48,6 +48,28 @@ pub struct Config {
     pub time_wait: Duration,
     /// Give up after this many consecutive timeouts of one segment (RFC 9293, section 3.8.3).
     pub max_timeouts: u32,
+    /// Give up when what was sent makes no progress for this time (RFC 9293, section 3.9.1), in place of the number of timeouts.
+    pub user_timeout: Option<Duration>,
+    /// Ask a peer that is silent whether it is still there (RFC 9293, section 3.8.4).
+    pub keep_alive: Option<KeepAlive>,
+}
+
+/// Keep-alives (RFC 9293, section 3.8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Time without anything heard before the first.
+    pub idle: Duration,
+    /// Time between two.
+    pub interval: Duration,
+    /// So many without an answer end the connection.
+    pub count: u32,
+}
+
+impl Default for KeepAlive {
+    /// RFC 9293: no sooner than after two hours; the rest as Linux and BSD have it.
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), count: 9 }
+    }
 }
 
 /// Whose habits hold where the RFCs leave a choice, and where a stack departs from them. The values of a host (windows, timeouts, options) are
@@ -59,6 +81,18 @@ pub enum Stack {
     Rfc,
     /// Linux 6.x: see `docs/src/linux-profile.md`.
     Linux,
+}
+
+/// Explicit congestion notification (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnUse {
+    /// Neither asked for nor agreed to.
+    #[default]
+    Off,
+    /// Agreed to where the peer asks.
+    Answer,
+    /// Asked for and agreed to.
+    Ask,
 }
 
 /// Receive buffer policy.
@@ -175,12 +209,14 @@ impl Default for Config {
             limited_transmit: true,
             validation: Validation::Validate,
             pacing: false,
-            ecn: false,
+            ecn: EcnUse::Off,
             probe_option: true,
             grant: None,
             jitter: None,
             time_wait: Duration::from_secs(60),
             max_timeouts: 15,
+            user_timeout: None,
+            keep_alive: None,
         }
     }
 }
@@ -199,6 +235,7 @@ impl Config {
                 ..RtoConfig::default()
             },
             validation: Validation::Restart,
+            ecn: EcnUse::Answer,
             ..config
         }
     }

@@ -1,15 +1,18 @@
 //! A TCP connection: coordinates only.
 //!
 //! Verbs of a driver: `segment` (one arrived), `icmp` (a word about one of ours), `timer` (a deadline passed), `transmit` (what may be sent now; call until `None`), `deadline` (when to call again).
-//! Verbs of an application: `write`, `close`, `readable`, `consume`, `abort`, `event`. No verb does I/O or reads a clock.
+//! Verbs of an application: `write`, `close`, `readable`, `consume`, `abort`, `cork`, `event`. No verb does I/O or reads a clock.
 //! The work is done elsewhere: `input.rs` (RFC 9293's segment processing), `acks.rs` (acknowledgments), `output.rs` (what to send next),
 //! `handshake.rs`, `receiver.rs`, `board.rs`, `recovery/`, `cc/`.
 //! Payload never passes through: a segment names a range of the stream, and who drives the connection copies the bytes.
 
+use crate::alive::Alive;
 use crate::board::Scoreboard;
 use crate::cc::{self, CongestionControl, Path, ProbeSignal};
 use crate::config::{Config, Validation};
+use crate::cork::Cork;
 use crate::delivery::DeliveryRate;
+use crate::ecn::EcnState;
 use crate::grants::Answers;
 use crate::icmp::Doubted;
 use crate::limits::{Limit, LimitClock};
@@ -65,6 +68,8 @@ pub struct Connection {
     pub(crate) limits: LimitClock,
     pub(crate) last_sent: Instant,
     pub(crate) doubted: Option<Doubted>,
+    pub(crate) alive: Alive,
+    pub(crate) cork: Cork,
     pub(crate) timeouts_in_a_row: u32,
     pub(crate) persist_backoff: u32,
     pub(crate) challenge: ChallengeLimit,
@@ -91,17 +96,6 @@ pub(crate) struct TimestampClock {
     pub(crate) recent_at: Instant,
     /// Last.ACK.sent.
     pub(crate) last_ack_sent: u64,
-}
-
-/// ECN (RFC 3168).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct EcnState {
-    /// A CE mark arrived and no CWR since: acknowledgments carry ECE.
-    pub(crate) echo: bool,
-    /// The next new data segment carries CWR.
-    pub(crate) send_cwr: bool,
-    /// One reduction per window: until this is acknowledged.
-    pub(crate) reduced_until: u64,
 }
 
 /// One-off wishes to send.
@@ -178,6 +172,8 @@ impl Connection {
             limits: LimitClock::new(now),
             last_sent: now,
             doubted: None,
+            alive: Alive::new(now),
+            cork: Cork::default(),
             timeouts_in_a_row: 0,
             persist_backoff: 0,
             challenge: ChallengeLimit::default(),
@@ -280,6 +276,8 @@ impl Connection {
                     self.events.push(Event::Closed);
                     self.enter_closed();
                 }
+                Timer::Alive => self.on_alive_timer(cx),
+                Timer::Cork => self.uncork(),
             }
         }
     }

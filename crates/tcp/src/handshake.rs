@@ -201,6 +201,8 @@ impl Connection {
         // the application may have closed while still opening
         self.state = if self.closing { State::FinWait1 } else { State::Established };
         self.stats.established_at.get_or_insert(now);
+        self.alive.heard(now);
+        self.watch(now);
         self.events.push(Event::Established);
     }
 }

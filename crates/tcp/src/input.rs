@@ -8,7 +8,7 @@ use crate::handshake::reset_for;
 use crate::receiver::Taken;
 use crate::state::{Event, State};
 use crate::timers::Timer;
-use bentpipe_base::{Cx, Duration, Ecn, Flags, Instant, Packet, ProbeOption, Timestamps};
+use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, ProbeOption, Timestamps};
 
 /// RFC 5961, section 7: challenge ACKs per interval.
 const CHALLENGES: u32 = 10;
@@ -59,6 +59,7 @@ impl Connection {
         if !self.acknowledgment(cx, segment, at) {
             return; // and its timestamp is not believed: else PAWS would drop what the peer really sends
         }
+        self.alive.heard(cx.now);
         self.take_timestamp(cx, segment, at.left);
         self.take_probe(segment);
         if segment.seq_len() > 0 {
@@ -247,20 +248,6 @@ impl Connection {
         let rtt = Duration::from_millis(u64::from(self.timestamp(now).wrapping_sub(ts.echo)));
         if rtt <= self.config.rto.max {
             self.rcv.on_echo(ts.echo, rtt.max(Duration::from_millis(1)));
-        }
-    }
-
-    /// RFC 3168, section 6.1.3: CE is echoed until the sender says CWR.
-    fn congestion_experienced(&mut self, segment: &Packet) {
-        if !self.agreed.ecn {
-            return;
-        }
-        if segment.tcp.flags.has(Flags::CWR) {
-            self.ecn.echo = false;
-        }
-        if segment.ecn == Ecn::Ce {
-            self.ecn.echo = true;
-            self.rcv.ack_now();
         }
     }
 

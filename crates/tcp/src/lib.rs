@@ -3,12 +3,15 @@
 //! Data flow of an acknowledgment: segment -> [`board`] -> [`recovery`] -> [`cc`] -> `Plan` -> [`pacer`] -> next segment.
 
 mod acks;
+mod alive;
 pub mod board;
 pub mod cc;
 pub mod config;
 pub mod connection;
 mod copies;
+mod cork;
 pub mod delivery;
+mod ecn;
 pub mod grants;
 mod handshake;
 mod icmp;
@@ -42,7 +45,8 @@ mod contributing {}
 
 pub use cc::law::Growth;
 pub use config::{
-    Config, DelayedAck, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack, Validation,
+    Config, DelayedAck, EcnUse, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
+    Validation,
 };
 pub use connection::Connection;
 pub use grants::{GrantConfig, Standard};

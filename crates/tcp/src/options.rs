@@ -1,10 +1,11 @@
 //! What the two SYNs agreed on.
 //!
 //! Sources: RFC 7323, sections 2 and 3 (both SYNs must carry window scale, respectively timestamps), RFC 2018, section 2, RFC 9293, section 3.7.1
-//! (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1 (ECN).
+//! (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1 (ECN: see `ecn.rs`).
 
 use crate::config::Config;
-use bentpipe_base::{Flags, ProbeOption, Size, TcpHeader, Timestamps};
+use crate::ecn::agrees;
+use bentpipe_base::{ProbeOption, Size, TcpHeader, Timestamps};
 
 /// Segment size to assume when the peer's SYN had no MSS option.
 const DEFAULT_MSS: u16 = 536;
@@ -57,11 +58,6 @@ impl Agreed {
     /// From our configuration and the peer's SYN.
     pub fn from_syn(config: &Config, syn: &TcpHeader) -> Self {
         let scale = config.options.window_scale && syn.window_scale.is_some();
-        let ecn_syn = if syn.flags.has(Flags::ACK) {
-            syn.flags.has(Flags::ECE) && !syn.flags.has(Flags::CWR)
-        } else {
-            syn.flags.has(Flags::ECE.with(Flags::CWR))
-        };
         let timestamps = config.options.timestamps && syn.timestamps.is_some();
         let agreed = Self {
             mss: 0,
@@ -71,7 +67,7 @@ impl Agreed {
             receive_scale: if scale { scale_for(config) } else { 0 },
             sack: config.options.sack && syn.sack_permitted,
             timestamps,
-            ecn: config.ecn && ecn_syn,
+            ecn: agrees(config.ecn, syn.flags),
             probe_option: config.probe_option && syn.probe == ProbeOption::Permitted,
         };
         let segment = config.mss.min(syn.mss.unwrap_or(DEFAULT_MSS));

@@ -107,7 +107,7 @@ impl Connection {
         if why == Limit::CongestionWindow || in_flight + self.mss() > window {
             return None;
         }
-        self.recovery.speculative(&self.board)
+        self.recovery.speculative(&mut self.board)
     }
 
     /// May new data go?
@@ -139,8 +139,11 @@ impl Connection {
             }
         }
         let last = end == data_end;
-        if len < mss && last && !self.closing && self.config.nagle && self.board.flight() > 0 {
-            return Choice::Hold(self.idle_limit());
+        if len < mss && last && !self.closing {
+            let nagle = self.config.nagle && self.board.flight() > 0 && !self.is_uncorked(end);
+            if nagle || self.waits_for_more(cx.now, end) {
+                return Choice::Hold(self.idle_limit());
+            }
         }
         if len == mss && !limited && self.linux() && self.waits_for_piece(cx.now, path, window, room) {
             let peer = room <= window.saturating_sub(in_flight);
@@ -295,6 +298,9 @@ impl Connection {
         let idle = self.board.is_empty();
         let snapshot = self.rate.on_sent(cx.now, idle);
         self.board.push(end, cx.now, snapshot, plan.window.0);
+        if idle {
+            self.watch(cx.now);
+        }
         let len = end - start;
         let rtt = self.rtt.min().unwrap_or_default();
         self.stats.steady.sent(cx.now, start, self.stats.established_at, rtt);
@@ -361,6 +367,7 @@ impl Connection {
         if self.board.next() == 0 {
             let snapshot = self.rate.on_sent(cx.now, true);
             self.board.push(1, cx.now, snapshot, 0);
+            self.watch(cx.now);
         } else if self.recovery.forced(&self.board).is_some() || self.send.syn {
             let snapshot = self.rate.on_sent(cx.now, false);
             self.board.resend(0, cx.now, snapshot);
@@ -416,7 +423,7 @@ impl Connection {
     }
 
     /// Builds a segment of the stream range `[start, end)`, or a pure ACK when it is empty.
-    fn build(&mut self, cx: &mut Cx<'_>, start: u64, end: u64) -> Pkt {
+    pub(crate) fn build(&mut self, cx: &mut Cx<'_>, start: u64, end: u64) -> Pkt {
         let mut packet = cx.packet();
         address(&mut packet, self.tuple);
         let syn = start == 0;
@@ -469,12 +476,7 @@ impl Connection {
         let passive = self.state != State::SynSent;
         let mut header = syn_options(&self.config, passive.then_some(&self.agreed));
         header.window = self.rcv.window.advertise_syn(self.rcv.next());
-        *flags = flags.with(Flags::SYN);
-        if self.config.ecn && !passive {
-            *flags = flags.with(Flags::ECE).with(Flags::CWR); // RFC 3168, section 6.1.1
-        } else if self.agreed.ecn {
-            *flags = flags.with(Flags::ECE);
-        }
+        *flags = flags.with(Flags::SYN).with(self.ecn_of_syn(passive.then_some(&self.agreed)));
         header
     }
 

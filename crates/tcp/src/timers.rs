@@ -23,9 +23,13 @@ pub enum Timer {
     Probe,
     /// TIME-WAIT ends.
     TimeWait,
+    /// The user timeout, or the next keep-alive (RFC 9293, sections 3.9.1 and 3.8.4).
+    Alive,
+    /// A partial segment has waited long enough for more.
+    Cork,
 }
 
-const COUNT: usize = 9;
+const COUNT: usize = 11;
 
 impl Timer {
     /// In the order in which timers due at once are taken: a tail loss probe goes before a timeout and puts it off.
@@ -39,6 +43,8 @@ impl Timer {
         Self::Reorder,
         Self::Probe,
         Self::TimeWait,
+        Self::Alive,
+        Self::Cork,
     ];
 }
 

@@ -4,7 +4,7 @@
 use bentpipe_base::{
     Addr, Duration, Flags, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, Timestamps, World,
 };
-use bentpipe_tcp::{Chance, Config, Connection, ReceiveBuffer, Scheme, State, Tuple};
+use bentpipe_tcp::{Chance, Config, Connection, EcnUse, ReceiveBuffer, Scheme, State, Tuple};
 use std::sync::Arc;
 
 const OURS: Seq = Seq(u32::MAX - 2500);
@@ -36,7 +36,11 @@ impl Dice {
     }
 
     fn config(&mut self) -> Config {
-        let mut config = Config { ecn: self.one_in(2), mss: self.of(&[1, 100, 1000]), ..Config::default() };
+        let mut config = Config {
+            ecn: self.of(&[EcnUse::Off, EcnUse::Answer, EcnUse::Ask]),
+            mss: self.of(&[1, 100, 1000]),
+            ..Config::default()
+        };
         config.scheme = Scheme::named(self.of(&Scheme::NAMES)).expect("a name of the table");
         config.options.sack = !self.one_in(4);
         config.options.timestamps = self.one_in(2);

@@ -4,7 +4,9 @@ use bentpipe_base::{Addr, Cx, Dscp, Duration, Instant, NodeId, Packet, ProbeOpti
 use bentpipe_tcp::cc::ProbeSignal;
 use bentpipe_tcp::cc::law::Value;
 use bentpipe_tcp::probes::Probes;
-use bentpipe_tcp::{Chance, Config, Connection, Offer, Options, ReceiveBuffer, Scheme, Tuple, Validation};
+use bentpipe_tcp::{
+    Chance, Config, Connection, EcnUse, Offer, Options, ReceiveBuffer, Scheme, Tuple, Validation,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -421,7 +423,7 @@ fn without_a_signal_it_is_slow_start() {
 fn a_probe_is_outside_of_everything_that_counts_data() {
     for option in [true, false] {
         let config = Config {
-            ecn: true,
+            ecn: EcnUse::Ask,
             initial_ssthresh: Some(Size(64 * MSS)),
             ..host(scheme("swift-sat", &[]), option, 4)
         };

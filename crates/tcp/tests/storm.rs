@@ -9,8 +9,8 @@
 
 use bentpipe_base::{Addr, Duration, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, World};
 use bentpipe_tcp::{
-    Chance, Config, Connection, DelayedAck, Detection, Event, Growth, Jitter, JitterKind, Offer, Options,
-    ReceiveBuffer, RecoveryParams, Reduction, Scheme, Stack, State, Tuple, Validation,
+    Chance, Config, Connection, DelayedAck, Detection, EcnUse, Event, Growth, Jitter, JitterKind, Offer,
+    Options, ReceiveBuffer, RecoveryParams, Reduction, Scheme, Stack, State, Tuple, Validation,
 };
 use std::sync::Arc;
 
@@ -276,7 +276,7 @@ fn config(rng: &mut Rng, scheme: Scheme) -> Config {
         limited_transmit: yes(),
         validation: if yes() { Validation::Validate } else { Validation::Restart },
         pacing: yes(),
-        ecn: yes(),
+        ecn: if yes() { EcnUse::Ask } else { EcnUse::Answer },
         jitter: yes().then_some(Jitter { max: Duration::from_millis(2), kind: JitterKind::Opportunity }),
         time_wait: Duration::from_secs(240),
         rto: bentpipe_tcp::RtoConfig { min: Duration::from_millis(200), ..Default::default() },

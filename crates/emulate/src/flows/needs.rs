@@ -9,7 +9,7 @@ use bentpipe_base::Size;
 use bentpipe_os::netlink::Metrics;
 use bentpipe_os::tcp;
 use bentpipe_scenario::{App, FlowSpec, Reader, Scenario};
-use bentpipe_tcp::{Config, Detection, ReceiveBuffer, Stack, Validation};
+use bentpipe_tcp::{Config, Detection, EcnUse, ReceiveBuffer, Stack, Validation};
 use std::collections::BTreeMap;
 
 /// Payload that fits into a packet of 1500 B, and the least that the kernel takes (`TCP_MIN_MSS`).
@@ -151,7 +151,7 @@ fn sender_settings(config: &Config) -> Vec<(&'static str, &'static str, String)>
 /// Whoever opens a connection asks for ECN; who is asked agrees (2).
 fn ecn(scenario: &Scenario, host: usize) -> Result<&'static str, Error> {
     let mut opened = scenario.flows.iter().filter(|f| f.from == host && is_tcp(f));
-    let asks = |f: &FlowSpec| f.sender.ecn && f.receiver.ecn;
+    let asks = |f: &FlowSpec| f.sender.ecn == EcnUse::Ask && f.receiver.ecn != EcnUse::Off;
     let Some(first) = opened.next() else { return Ok("2") };
     match opened.find(|f| asks(f) != asks(first)) {
         Some(other) => Err(shared("ECN", scenario, host, (first, other))),

@@ -8,7 +8,7 @@ use bentpipe_base::{Duration, Size};
 use bentpipe_os::netlink::{Netlink, Route};
 use bentpipe_os::{namespace, socket, sysctl, tcp};
 use bentpipe_scenario::Reader;
-use bentpipe_tcp::{Config, ReceiveBuffer, Stack};
+use bentpipe_tcp::{Config, KeepAlive, ReceiveBuffer, Stack};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -84,6 +84,12 @@ impl Socket<'_> {
         tcp::set_no_delay(&fd, !self.config.nagle)?;
         if self.config.pacing {
             tcp::set_pacing(&fd)?;
+        }
+        if let Some(patience) = self.config.user_timeout {
+            tcp::set_user_timeout(&fd, patience)?;
+        }
+        if let Some(KeepAlive { idle, interval, count }) = self.config.keep_alive {
+            tcp::set_keep_alive(&fd, idle, interval, count)?;
         }
         if let ReceiveBuffer::Fixed(window) = self.config.receive_buffer {
             if self.locks_buffer {

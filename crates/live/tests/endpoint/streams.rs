@@ -5,7 +5,7 @@ use crate::path::Weather;
 use crate::talk::Talk;
 use bentpipe_base::{Duration, Purpose, Rng, Size};
 use bentpipe_live::endpoint::{News, Settings};
-use bentpipe_tcp::{Config, DelayedAck, Options, ReceiveBuffer, RtoConfig, Scheme};
+use bentpipe_tcp::{Config, DelayedAck, EcnUse, Options, ReceiveBuffer, RtoConfig, Scheme};
 
 /// Host options drawn at random: each may be absent.
 fn config(rng: &mut Rng) -> Config {
@@ -27,7 +27,7 @@ fn config(rng: &mut Rng) -> Config {
         options: Options { mss: yes(), window_scale: scale, sack: yes(), timestamps: yes() },
         initial_window: if yes() { 2 } else { 10 },
         pacing: yes(),
-        ecn: yes(),
+        ecn: if yes() { EcnUse::Ask } else { EcnUse::Answer },
         time_wait: Duration::from_secs(2),
         rto: RtoConfig { min: Duration::from_millis(200), ..RtoConfig::default() },
         ..Config::default()

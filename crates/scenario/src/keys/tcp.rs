@@ -2,8 +2,8 @@
 
 use super::scheme::SchemeKeys;
 use crate::form::{either, table};
-use crate::lists::{Pairs, RateOrNone};
-use crate::scalars::{SchemeName, SendBuffer, Ssthresh, Whole, Window};
+use crate::lists::{Pairs, RateOrNone, TimeOrNone};
+use crate::scalars::{EcnForm, SchemeName, SendBuffer, Ssthresh, Whole, Window};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_tcp::{Detection, JitterKind, Reduction, Stack, Standard, Validation};
 
@@ -43,14 +43,18 @@ table! {
             rto_granularity: Duration = "`\"1 ms\"`",
             /// Give up after this many timeouts in a row.
             max_timeouts: Whole<1, 1000> = "`15`",
+            /// Give up when what was sent makes no progress for this time, in place of a number of timeouts.
+            user_timeout: TimeOrNone = "`\"none\"`",
+            /// Ask a peer that is silent whether it is still there (RFC 9293, section 3.8.4): a switch, or a table with the times.
+            keep_alive: KeepAliveForm = "`false`",
             /// Send new data on the first two duplicate ACKs (RFC 3042).
             limited_transmit: bool = "`true`",
             /// The congestion window when it is not used: keep it, restart from the initial one after an idle time, or validate it (RFC 7661).
             validation: Validation = "`\"validate\"`",
             /// Spread the segments of a window over the round trip.
             pacing: bool = "`false`",
-            /// Negotiate ECN (RFC 3168).
-            ecn: bool = "`false`",
+            /// ECN (RFC 3168): asked for and agreed to, or `"answer"`: agreed to where the other end asks. A Linux host: `"answer"`.
+            ecn: EcnForm = "`false`",
             /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows of them by DSACKs, or without SACK by timestamps, as with hosts that are not ours.
             probe_option: bool = "`true`",
             /// A rate that the network grants the sender, of whole packets: for schemes that ask for one, as `explicit-rate`.
@@ -112,6 +116,20 @@ table! {
 }
 
 table! {
+    /// When a silent peer is asked, and given up. Times are at least 1 s.
+    struct KeepAliveKeys "keep_alive" {
+        optional {
+            /// Time without anything heard before the first question.
+            idle: Duration = "`\"7200 s\"`",
+            /// Time between two.
+            interval: Duration = "`\"75 s\"`",
+            /// So many without an answer end the connection.
+            count: Whole<1, 127> = "`9`",
+        }
+    }
+}
+
+table! {
     /// Loss recovery of a scheme.
     struct RecoveryKeys "recovery" {
         optional {
@@ -136,6 +154,10 @@ either! {
 either! {
     /// A switch or a table.
     DelayedAckForm { Switch(bool), Table(DelayedAckKeys) }
+}
+either! {
+    /// A switch or a table.
+    KeepAliveForm { Switch(bool), Table(KeepAliveKeys) }
 }
 either! {
     /// A scheme's name or a table.

@@ -3,11 +3,12 @@
 use super::scheme;
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
-use crate::keys::{DelayedAckForm, GrantForm, TcpKeys, WindowForm};
+use crate::keys::{DelayedAckForm, GrantForm, KeepAliveForm, TcpKeys, WindowForm};
+use crate::lists::TimeOrNone;
 use crate::scalars::{Ssthresh, Window};
 use bentpipe_base::{Duration, Size};
 use bentpipe_tcp::{
-    Config, DelayedAck, GrantConfig, Jitter, JitterKind, Options, ReceiveBuffer, RtoConfig, Stack,
+    Config, DelayedAck, GrantConfig, Jitter, JitterKind, KeepAlive, Options, ReceiveBuffer, RtoConfig, Stack,
 };
 
 /// Largest window without the window scale option, in bytes (RFC 9293, section 3.1).
@@ -20,6 +21,8 @@ const MAX_SEGMENT: u64 = 65_495;
 const MOST_FALLBACK: f64 = 0.5;
 /// A retransmission timeout shorter than this is a slip.
 const SHORTEST_RTO: Duration = Duration::from_millis(1);
+/// A peer is not asked more often than once in this time.
+const SHORTEST_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// Delayed ACKs are sent in less than this (RFC 9293, section 3.8.6.3).
 const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
 
@@ -51,13 +54,15 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         limited_transmit: keys.limited_transmit.map_or(default.limited_transmit, |v| v.value),
         validation: keys.validation.map_or(default.validation, |v| v.value),
         pacing: keys.pacing.map_or(default.pacing, |v| v.value),
-        ecn: keys.ecn.map_or(default.ecn, |v| v.value),
+        ecn: keys.ecn.map_or(default.ecn, |v| v.value.0),
         probe_option: keys.probe_option.map_or(default.probe_option, |v| v.value),
         grant: keys.grant.as_ref().map_or(Ok(None), grant)?,
         // Jitter is the data sender's; a receiver that delayed its ACKs at random would be another experiment.
         jitter: None,
         time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),
         max_timeouts: keys.max_timeouts.map_or(default.max_timeouts, |v| v.value.0 as u32),
+        user_timeout: keys.user_timeout.as_ref().map_or(Ok(default.user_timeout), user_timeout)?,
+        keep_alive: keys.keep_alive.as_ref().map_or(Ok(default.keep_alive), |k| keep_alive(&k.value))?,
     };
     let mut sender = Config { jitter: jitter(keys), ..receiver.clone() };
     // An old sender does not ask for SACK, whatever its peer could do.
@@ -193,6 +198,34 @@ fn delayed_ack(given: &At<DelayedAckForm>, stack: Stack) -> Result<Option<Delaye
         }
     }
     Ok(Some(DelayedAck { count, timeout }))
+}
+
+fn user_timeout(given: &At<TimeOrNone>) -> Result<Option<Duration>> {
+    match given.value.0 {
+        Some(time) if time < SHORTEST_RTO => {
+            Err(Fault::new(given.span, "`user_timeout` is too short", format!("at least {SHORTEST_RTO}")))
+        }
+        other => Ok(other),
+    }
+}
+
+fn keep_alive(given: &KeepAliveForm) -> Result<Option<KeepAlive>> {
+    let default = KeepAlive::default();
+    let table = match given {
+        KeepAliveForm::Switch(on) => return Ok(on.then_some(default)),
+        KeepAliveForm::Table(table) => table,
+    };
+    for (key, given) in [("idle", table.idle), ("interval", table.interval)] {
+        if let Some(given) = given.filter(|g| g.value < SHORTEST_KEEP_ALIVE) {
+            let message = format!("`{key}` is too short");
+            return Err(Fault::new(given.span, message, format!("at least {SHORTEST_KEEP_ALIVE}")));
+        }
+    }
+    Ok(Some(KeepAlive {
+        idle: table.idle.map_or(default.idle, |v| v.value),
+        interval: table.interval.map_or(default.interval, |v| v.value),
+        count: table.count.map_or(default.count, |c| c.value.0 as u32),
+    }))
 }
 
 fn rto(keys: &TcpKeys, default: RtoConfig) -> Result<RtoConfig> {

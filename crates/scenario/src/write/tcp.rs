@@ -5,7 +5,9 @@ use crate::form::Word as _;
 use crate::types::FlowSpec;
 use bentpipe_base::{Duration, Size};
 use bentpipe_tcp::cc::law::Value;
-use bentpipe_tcp::{Config, GrantConfig, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams, Scheme};
+use bentpipe_tcp::{
+    Config, EcnUse, GrantConfig, Jitter, JitterKind, Options, ReceiveBuffer, RecoveryParams, Scheme,
+};
 use core::fmt::Write as _;
 
 /// The options of a flow, and those that its receiver has different, as a table.
@@ -51,10 +53,12 @@ fn options(sender: &Config, receiver: &Config) -> Vec<(&'static str, String)> {
         ("initial_rto", time(sender.rto.initial)),
         ("rto_granularity", time(sender.rto.granularity)),
         ("max_timeouts", sender.max_timeouts.to_string()),
+        ("user_timeout", sender.user_timeout.map_or_else(|| quoted("none"), time)),
+        ("keep_alive", keep_alive(sender)),
         ("limited_transmit", switch(sender.limited_transmit)),
         ("validation", quoted(sender.validation.word())),
         ("pacing", switch(sender.pacing)),
-        ("ecn", switch(sender.ecn)),
+        ("ecn", ecn(sender.ecn)),
         ("probe_option", switch(sender.probe_option)),
         ("grant", grant(sender)),
         ("timestamps", switch(sender.options.timestamps)),
@@ -103,6 +107,21 @@ fn window(buffer: ReceiveBuffer) -> String {
             format!("{{ initial = {}, max = {} }}", size(initial), size(max))
         }
     }
+}
+
+fn ecn(mode: EcnUse) -> String {
+    match mode {
+        EcnUse::Off => "false".into(),
+        EcnUse::Ask => "true".into(),
+        EcnUse::Answer => quoted("answer"),
+    }
+}
+
+fn keep_alive(config: &Config) -> String {
+    config.keep_alive.map_or_else(
+        || "false".into(),
+        |k| format!("{{ idle = {}, interval = {}, count = {} }}", time(k.idle), time(k.interval), k.count),
+    )
 }
 
 fn delayed_ack(config: &Config) -> String {

@@ -5,12 +5,14 @@
 //! - Without SACK an episode lasts until something beyond what was sent as it began is acknowledged (RFC 6582, section 6, "avoiding multiple fast retransmits").
 //! - A timeout gives up what was sent a round trip ago or earlier, and the first segment (RFC 8985, section 6.3). It lowers the threshold unless an episode
 //!   that has done so is still on.
+//! - A mark lowers the window by PRR (`tcp_enter_cwr`), outside any episode; a loss found meanwhile goes on with that reduction.
 //! - F-RTO is for the first timeout of an episode and repeated ones, not for one within fast recovery; any acknowledgment of data that was sent before the
 //!   timeout and never resent says that it was spurious.
 
 use super::{AckView, Finding, Recovery};
 use crate::board::Scoreboard;
 use crate::cc::{Episode, Loss, LossCause};
+use crate::scheme::Reduction;
 use bentpipe_base::{Instant, Size};
 
 impl Recovery {
@@ -59,6 +61,32 @@ impl Recovery {
         self.linux && board.lost() > 0
     }
 
+    /// True while a mark lowers the window.
+    #[inline]
+    pub const fn is_reducing(&self) -> bool {
+        self.reducing.is_some()
+    }
+
+    /// A mark arrived while `window` bytes were planned: PRR brings the window down, where it is used.
+    pub fn reduce_for_mark(&mut self, board: &Scoreboard, window: u64) {
+        if self.linux && self.params.reduction == Reduction::Prr {
+            self.reducing = Some(board.next());
+            self.linux_prr.begin(window, self.mss);
+        }
+    }
+
+    /// CWR has reached the receiver: more is acknowledged than was sent before it. True when the reduction ended.
+    pub(super) fn linux_mark_ends(&mut self, board: &Scoreboard) -> bool {
+        self.reducing.take_if(|end| board.una() > *end).is_some()
+    }
+
+    /// A loss that was found while a mark lowers the window lowers it no further (`tcp_enter_recovery`): its episode goes on with the same reduction.
+    pub(super) fn linux_goes_on(&mut self, finding: &mut Finding) {
+        if self.episode == Episode::Fast && self.reducing.take().is_some() {
+            finding.loss = None;
+        }
+    }
+
     /// The reordering timer began fast recovery: one segment goes.
     pub fn reduce_on_timer(&mut self, board: &Scoreboard, target: u64, mss: u64) {
         if self.linux {
@@ -70,6 +98,7 @@ impl Recovery {
     /// The retransmission timer expired.
     pub(super) fn linux_timeout(&mut self, board: &mut Scoreboard, now: Instant, repeated: bool) -> Loss {
         let open = matches!(self.episode, Episode::Open | Episode::Ended);
+        let open = open && !self.is_reducing(); // a mark has lowered it
         let lowers = open || board.una() >= self.recover || (self.episode == Episode::Timeout && !repeated);
         let cause = if lowers { LossCause::Timeout } else { LossCause::RepeatedTimeout };
         let loss = super::loss_of(board, cause, Size(board.flight() - board.sacked()));

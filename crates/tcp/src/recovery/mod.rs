@@ -100,6 +100,8 @@ pub struct Recovery {
     frto: frto::Frto,
     rescue: Option<u64>,
     speedy: speedy::Speedy,
+    /// Linux: a mark lowers the window until more than this is acknowledged.
+    reducing: Option<u64>,
 }
 
 impl Recovery {
@@ -132,6 +134,7 @@ impl Recovery {
             frto: frto::Frto::default(),
             rescue: None,
             speedy: speedy::Speedy::default(),
+            reducing: None,
         }
     }
 
@@ -172,7 +175,7 @@ impl Recovery {
     /// The window in force when the scheme plans `window`.
     #[inline]
     pub fn window(&self, window: u64) -> u64 {
-        if self.episode != Episode::Fast {
+        if self.episode != Episode::Fast && !self.is_reducing() {
             return window;
         }
         match self.params.reduction {
@@ -232,6 +235,7 @@ impl Recovery {
                 self.prr.sent(len);
                 self.linux_prr.sent();
             }
+            _ if self.is_reducing() => self.linux_prr.sent(),
             // RACK's limited transmit: what SACKs let go before recovery is no part of FlightSize (RFC 5681, section 3.2)
             Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => {
                 self.limited_sent += len;
@@ -250,6 +254,7 @@ impl Recovery {
         let marked = board.marked();
         let mut finding = Finding::default();
         if self.linux {
+            finding.ended = self.linux_mark_ends(board);
             self.linux_delivered = self.linux_delivered(view);
             if self.linux_spurious(view, &mut finding) {
                 self.undo(board);
@@ -277,6 +282,7 @@ impl Recovery {
             Detection::Sack => self.sack_on_ack(board, view, &mut finding),
             Detection::Rack => self.rack_on_ack(board, view, &mut finding),
         }
+        self.linux_goes_on(&mut finding);
         finding.lost_more = board.marked() > marked;
         finding
     }
@@ -284,7 +290,7 @@ impl Recovery {
     /// Lets the window come down by one acknowledgment; `target` is the scheme's window.
     #[inline]
     pub fn reduce(&mut self, board: &Scoreboard, digest: &Digest, target: u64, mss: u64, progress: bool) {
-        if self.episode != Episode::Fast {
+        if self.episode != Episode::Fast && !self.is_reducing() {
             return;
         }
         let in_flight = self.in_flight(board);
@@ -327,7 +333,9 @@ impl Recovery {
         };
         self.halving.begin(self.flight(board), before);
         self.prr.begin(recover_fs(board, view));
-        self.linux_prr.begin(view.window, view.mss);
+        if !self.is_reducing() {
+            self.linux_prr.begin(view.window, view.mss);
+        }
         if self.params.reduction == Reduction::Speedy {
             self.speedy.begin(board);
         }
@@ -384,6 +392,7 @@ impl Recovery {
         self.speedy = speedy::Speedy::default();
         self.worried = 0;
         self.rack.on_timeout();
+        self.reducing = None;
         self.force = Some(board.una());
     }
 
@@ -410,11 +419,12 @@ impl Recovery {
     pub fn on_reorder_timer(&mut self, board: &mut Scoreboard, view: &AckView<'_>) -> Finding {
         let mut finding = Finding::default();
         self.rack_detect(board, view, &mut finding);
+        self.linux_goes_on(&mut finding);
         finding
     }
 
     /// The segment that RFC 6675's NextSeg rules (3) and (4) would send when there is neither loss nor new data.
-    pub fn speculative(&mut self, board: &Scoreboard) -> Option<usize> {
+    pub fn speculative(&mut self, board: &mut Scoreboard) -> Option<usize> {
         if self.episode == Episode::Fast && self.params.detection == Detection::Sack {
             self.sack_speculative(board)
         } else {

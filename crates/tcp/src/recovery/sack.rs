@@ -40,20 +40,17 @@ impl Recovery {
                 let first_lost = board.get(0).is_some_and(|s| s.end <= lost_below);
                 if (self.dup_acks >= DUP_THRESH || first_lost) && board.una() >= self.recover {
                     self.begin_fast(board, view, finding);
-                    mark_below(board, lost_below);
+                    board.mark_below(lost_below);
                 }
             }
-            Episode::Fast | Episode::Timeout => mark_below(board, lost_below),
+            Episode::Fast | Episode::Timeout => board.mark_below(lost_below),
         }
     }
 
     /// NextSeg (3) and (4).
-    pub(super) fn sack_speculative(&mut self, board: &Scoreboard) -> Option<usize> {
+    pub(super) fn sack_speculative(&mut self, board: &mut Scoreboard) -> Option<usize> {
         let top = board.sacked_ranges().last()?.1;
-        let first = (0..board.len()).take_while(|i| board.start_of(*i) < top).find(|i| {
-            let seg = &board.get(*i);
-            seg.is_some_and(|s| !s.sacked && !s.lost && s.resends == 0)
-        });
+        let first = board.first_untouched(top);
         if first.is_some() {
             return first;
         }
@@ -61,35 +58,8 @@ impl Recovery {
         if self.rescue.is_some_and(|r| r > board.una()) {
             return None;
         }
-        let last =
-            (0..board.len()).rev().find(|i| board.get(*i).is_some_and(|s| !s.sacked && s.resends == 0))?;
+        let last = board.last_never_resent()?;
         self.rescue = Some(self.recover);
         Some(last)
-    }
-}
-
-/// Marks the un-SACKed segments that end at or below `lost_below`: the gaps between SACKed ranges.
-fn mark_below(board: &mut Scoreboard, lost_below: u64) {
-    let mut i = 0;
-    let mut range = 0;
-    while let Some(seg) = board.get(i) {
-        if seg.end > lost_below {
-            return;
-        }
-        if seg.sacked {
-            // jump over the whole SACKed range
-            let end = seg.end;
-            let ranges = board.sacked_ranges();
-            while ranges.get(range).is_some_and(|r| r.1 < end) {
-                range += 1;
-            }
-            let beyond = ranges.get(range).map_or(end, |r| r.1);
-            i = board.index_above(beyond.saturating_sub(1)) + 1;
-            continue;
-        }
-        if !seg.lost {
-            board.mark_lost(i, false);
-        }
-        i += 1;
     }
 }

@@ -1,15 +1,17 @@
 //! Explicit congestion notification: RFC 3168.
 
-use crate::script::{ACK, Dialogue, SYN, SYN_ACK, Seg, Want, ack, data, fin, plain};
+use crate::script::{
+    ACK, Dialogue, SYN, SYN_ACK, Seg, Want, ack, acks, data, fin, nth, plain, plain_with, sacks,
+};
 use bentpipe_base::{Ecn, Flags};
-use bentpipe_tcp::Config;
+use bentpipe_tcp::{Config, EcnUse, Stack};
 
 const ECE: Flags = Flags::ECE;
 const CWR: Flags = Flags::CWR;
 const NONE: Flags = Flags(0);
 
 fn ecn() -> Config {
-    Config { ecn: true, ..plain() }
+    Config { ecn: EcnUse::Ask, ..plain() }
 }
 
 fn agreed(config: Config) -> Dialogue {
@@ -27,6 +29,44 @@ fn a_syn_asks_with_ece_and_cwr() {
     d.sends(flagged(Flags::SYN.with(ECE).with(CWR), Ecn::NotEct, Want::default()));
     d.at(100).gets(Seg { flags: Flags::SYN.with(ECE), ..SYN_ACK }).sends(flagged(NONE, Ecn::NotEct, ack(1)));
     d.write(1000).sends(flagged(NONE, Ecn::Ect0, data(1, 1000)));
+}
+
+/// RFC 3168, section 6.1.1.1: what stays without an answer goes again without asking; an answer that says ECE is to the first all the same.
+#[test]
+fn a_syn_that_goes_again_does_not_ask() {
+    for stack in [Stack::Rfc, Stack::Linux] {
+        for agrees in [true, false] {
+            let mut d = Dialogue::connect(ecn().on(stack));
+            d.at(3000).sends(flagged(Flags::SYN.with(ECE).with(CWR), Ecn::NotEct, Want::default()));
+            d.sends(flagged(Flags::SYN, Ecn::NotEct, Want::default()));
+            d.sends(flagged(Flags::SYN, Ecn::NotEct, Want::default()));
+            let flags = if agrees { Flags::SYN.with(ECE) } else { Flags::SYN };
+            d.at(3100).gets(Seg { flags, ..SYN_ACK }).sends(ack(1));
+            let mark = if agrees { Ecn::Ect0 } else { Ecn::NotEct };
+            d.write(1000).sends(flagged(NONE, mark, data(1, 1000)));
+        }
+    }
+}
+
+/// `tcp_ecn = 2` of Linux: who only answers does not ask, agrees where asked, and takes no agreement that it did not ask for.
+#[test]
+fn who_only_answers_does_not_ask() {
+    assert_eq!(Config::linux().ecn, EcnUse::Answer);
+    for stack in [Stack::Rfc, Stack::Linux] {
+        let config = Config { ecn: EcnUse::Answer, ..plain().on(stack) };
+        let mut d = Dialogue::connect(config.clone());
+        d.sends(flagged(Flags::SYN, Ecn::NotEct, Want::default()));
+        d.at(100).gets(Seg { flags: Flags::SYN.with(ECE), ..SYN_ACK }).sends(ack(1));
+        d.write(1000).sends(flagged(NONE, Ecn::NotEct, data(1, 1000)));
+        let mut d = Dialogue::accept(config, Seg { flags: Flags::SYN.with(ECE).with(CWR), ..SYN });
+        d.sends(flagged(Flags::SYN.with(ECE), Ecn::NotEct, Want::default()));
+        d.gets(ACK).write(1000).sends(flagged(NONE, Ecn::Ect0, data(1, 1000)));
+        d.gets(Seg { len: 100, ecn: Ecn::Ce, ack: Some(1001), ..ACK }).sends(flagged(
+            ECE,
+            Ecn::NotEct,
+            ack(101),
+        ));
+    }
 }
 
 /// RFC 3168, section 6.1.1: a SYN/ACK says ECE to a SYN that asked, and only to such a one.
@@ -137,4 +177,68 @@ fn control_segments_are_not_ect() {
 fn a_fin_alone_is_not_ect() {
     let mut d = agreed(ecn());
     d.close().sends(Want { ecn: Some(Ecn::NotEct), ..fin(1) });
+}
+
+const fn echo(mut seg: Seg) -> Seg {
+    seg.flags = ECE;
+    seg
+}
+
+/// Ten segments sent at 100 ms, more written; the clock stands at 200 ms.
+fn linux(scheme: &str) -> Dialogue {
+    let config = Config { ecn: EcnUse::Ask, initial_window: 10, ..plain_with(scheme).on(Stack::Linux) };
+    let sack_ok = config.options.sack;
+    let mut d = Dialogue::answered(config, Seg { flags: Flags::SYN.with(ECE), sack_ok, ..SYN_ACK });
+    d.write(1_000_000).sent(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    d.at(200);
+    d
+}
+
+/// `tcp_enter_cwr`, `tcp_cwnd_reduction`: a mark lowers the window by PRR: CWR leaves with the first acknowledgment, then one segment for two, until more than the window is
+/// acknowledged. By RFC 3168, section 6.1.2, the window is lowered at once, and CWR waits until it has drained.
+#[test]
+fn linux_lowers_the_window_by_prr() {
+    for scheme in ["newreno", "sack"] {
+        let mut d = linux(scheme);
+        let mut sent = Vec::new();
+        for k in 1..=10 {
+            d.gets(echo(acks(k)));
+            sent.extend(d.drain().iter().map(|p| (k, p.tcp.flags.has(CWR))));
+        }
+        // five for ten; after the first, in pieces of two
+        let five = [(1, true), (5, false), (5, false), (10, false), (10, false)];
+        assert_eq!((sent.as_slice(), d.cwnd()), (&five[..], 5000), "{scheme}");
+        // the receiver has heard: the reduction ends, and the next echo counts
+        d.at(300).gets(acks(11)).drain();
+        assert_eq!(d.cwnd(), 5000);
+        d.gets(echo(acks(12))).drain();
+        assert_eq!(d.cwnd(), 2000, "of five, in whole segments");
+    }
+    let mut d = agreed(Config { initial_window: 10, ..ecn() });
+    d.write(1_000_000).drain();
+    d.at(200).gets(echo(acks(1))).gets(echo(acks(6))).silent();
+    d.gets(echo(acks(7))).sends(flagged(CWR, Ecn::Ect0, data(nth(10), 1000)));
+}
+
+/// `tcp_fastretrans_alert`: the state is held until something beyond it is acknowledged, so that an echo of the same mark does not count again, and nothing grows.
+#[test]
+fn linux_holds_until_cwr_has_arrived() {
+    let mut d = linux("sack");
+    d.gets(echo(acks(1))).gets(echo(acks(9))).gets(echo(acks(10))).drain();
+    assert_eq!(d.cwnd(), 5000);
+}
+
+/// `tcp_enter_recovery`: a loss found meanwhile lowers the window no further.
+#[test]
+fn a_loss_after_a_mark_goes_on_with_its_reduction() {
+    let mut d = linux("sack");
+    d.gets(echo(acks(1))).drain();
+    d.gets(echo(sacks(1, &[(2, 5)]))).drain();
+    assert_eq!((d.cwnd(), d.conn.stats().retransmits), (5000, 1));
+    d.at(300).gets(acks(11)).drain();
+    assert_eq!(
+        (d.cwnd(), d.conn.scoreboard().lost()),
+        (6000, 0),
+        "the ACK that ends it grows by what it delivers"
+    );
 }

@@ -9,8 +9,10 @@
 )]
 mod script;
 
+mod alive;
 mod basics;
 mod close;
+mod cork;
 mod cubic;
 mod ecn;
 mod frto;

@@ -332,3 +332,19 @@ fn a_reset_carries_timestamps() {
         d.sends(Want { ts: Some(None), flags: Some(Flags::RST), ..Want::default() }).silent();
     }
 }
+
+/// RFC 7323, section 4.1: an echo gives a round trip that can be: no echo of the future, or of a time before any timeout, and none shorter than a tick.
+#[test]
+fn an_echo_that_cannot_be_gives_no_round_trip() {
+    for (echo, sample) in [(2000, None), (1 << 30, None), (1 << 31, None), (1101, Some(299)), (1400, Some(1))]
+    {
+        let mut d = Dialogue::established(stamped());
+        d.write(988).drain();
+        d.at(1400).drain(); // sent again at 1100
+        let before = d.conn.stats().rtt.count();
+        d.gets(Seg { ack: Some(989), ts: Some((2, echo)), ..ACK });
+        assert_eq!(d.conn.unacknowledged(), 0);
+        let taken = (d.conn.stats().rtt.count() > before).then(|| d.conn.rtt().latest().0 / 1_000_000);
+        assert_eq!(taken, sample, "{echo}");
+    }
+}
