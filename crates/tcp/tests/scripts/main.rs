@@ -105,6 +105,7 @@ topics! {
     windows: "windows";
     ecn: "ecn";
     path_mtu: "path-mtu";
+    keep_alive: "keep-alive";
 
 
 }

@@ -6,7 +6,7 @@ use crate::segment::{Said, Text, written};
 use crate::settings::{Profile, config};
 use bentpipe_base::{Flags, Instant, NodeId, Packet, World};
 use bentpipe_tcp::timers::Timer;
-use bentpipe_tcp::{Config, Event, Offer, State, reset_in_listen};
+use bentpipe_tcp::{Config, EcnUse, Event, Offer, State, reset_in_listen};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Stage {
             scale: options.window_scale.then_some(0),
             sack_ok: options.sack,
             ts: options.timestamps.then_some((1, 0)),
-            flags: if self.config.ecn { Flags::SYN.with(Flags::ECE) } else { Flags::SYN },
+            flags: if self.config.ecn == EcnUse::Ask { Flags::SYN.with(Flags::ECE) } else { Flags::SYN },
             ..SYN_ACK
         };
         let initial_window = if n > 0 { n } else { self.config.initial_window };

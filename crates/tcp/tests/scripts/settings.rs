@@ -4,7 +4,8 @@ use crate::parse::Fault;
 use crate::script::plain;
 use bentpipe_base::{Duration, Size};
 use bentpipe_tcp::{
-    Config, DelayedAck, Detection, ReceiveBuffer, RecoveryParams, Reduction, Scheme, Stack, Validation,
+    Config, DelayedAck, Detection, EcnUse, KeepAlive, ReceiveBuffer, RecoveryParams, Reduction, Scheme,
+    Stack, Validation,
 };
 
 /// Whose habits our end has.
@@ -79,7 +80,8 @@ impl Setting {
             "sack" => config.options.sack = true,
             "timestamps" => config.options.timestamps = true,
             "scaling" => config.options.window_scale = true,
-            "ecn" => config.ecn = true,
+            "ecn" if self.values.is_empty() => config.ecn = EcnUse::Ask,
+            "ecn" => config.ecn = self.word(0, &[("answer", EcnUse::Answer)])?,
             "nagle" => config.nagle = true,
             "pacing" => config.pacing = true,
             "limited-transmit" => config.limited_transmit = true,
@@ -90,6 +92,12 @@ impl Setting {
             "rto-initial" => config.rto.initial = self.millis(0)?,
             "time-wait" => config.time_wait = self.millis(0)?,
             "max-timeouts" => config.max_timeouts = u32::try_from(self.number(0)?).unwrap_or(u32::MAX),
+            "user-timeout" => config.user_timeout = Some(self.millis(0)?),
+            "keep-alive" => {
+                let (idle, interval) = (self.millis(0)?, self.millis(1)?);
+                let count = u32::try_from(self.number(2)?).unwrap_or(u32::MAX);
+                config.keep_alive = Some(KeepAlive { idle, interval, count });
+            }
             "delayed-ack" => {
                 let count = u32::try_from(self.number(0)?).unwrap_or(u32::MAX).max(1);
                 config.delayed_ack = Some(DelayedAck { count, timeout: self.millis(1)? });
