@@ -202,6 +202,36 @@ error: `min_rto` is more than `max_rto`
 }
 
 #[test]
+fn patience_that_is_none() {
+    refuses(
+        &edit(DUMBBELL, "window = \"$window\"\n", "window = \"$window\"\nuser_timeout = \"0 s\"\n"),
+        &[],
+        r#"
+error: `user_timeout` is too short
+  --> test.toml:20:16
+   |
+20 | user_timeout = "0 s"
+   |                ^^^^^ at least 1 ms
+"#,
+    );
+    refuses(
+        &edit(
+            DUMBBELL,
+            "window = \"$window\"\n",
+            "window = \"$window\"\nkeep_alive = { idle = \"1 min\", interval = \"10 ms\" }\n",
+        ),
+        &[],
+        r#"
+error: `interval` is too short
+  --> test.toml:20:45
+   |
+20 | keep_alive = { idle = "1 min", interval = "10 ms" }
+   |                                           ^^^^^^^ at least 1 s
+"#,
+    );
+}
+
+#[test]
 fn an_ack_delayed_too_long() {
     refuses(
         &edit(

@@ -9,8 +9,8 @@ use bentpipe_scenario::{
 use bentpipe_tcp::cc::cubic::{self, CubicParams};
 use bentpipe_tcp::cc::vegas::{self, VegasParams};
 use bentpipe_tcp::{
-    Config, DelayedAck, Detection, GrantConfig, Growth, Jitter, JitterKind, ReceiveBuffer, Reduction,
-    RtoConfig, Scheme, Stack, Standard,
+    Config, DelayedAck, Detection, EcnUse, GrantConfig, Growth, Jitter, JitterKind, KeepAlive, ReceiveBuffer,
+    Reduction, RtoConfig, Scheme, Stack, Standard,
 };
 use support::{DUMBBELL, GRAPH, edit, loads, sets};
 
@@ -116,6 +116,24 @@ fn a_linux_host_has_the_defaults_of_linux() {
     let scheme = with("tcp = { scheme = \"cubic\", recovery = { detection = \"sack\" } }").scheme;
     assert_eq!(scheme.recovery.detection, Detection::Sack);
     assert_eq!(scheme.recovery.reduction, Reduction::Prr);
+}
+
+/// What the words and tables of ECN, the user timeout and keep-alives mean.
+#[test]
+fn patience_and_ecn_as_written() {
+    let with = |lines: &str| {
+        let text = edit(GRAPH, "[[flows]]\nname", &format!("[host]\n{lines}\n[[flows]]\nname"));
+        loads(&text, &[]).flows[0].receiver.clone()
+    };
+    for (word, means) in [("true", EcnUse::Ask), ("false", EcnUse::Off), ("\"answer\"", EcnUse::Answer)] {
+        assert_eq!(with(&format!("ecn = {word}")).ecn, means);
+    }
+    assert_eq!(with("user_timeout = \"30 s\"").user_timeout, Some(Duration::from_secs(30)));
+    assert_eq!(with("user_timeout = \"none\"").user_timeout, None);
+    assert_eq!(with("keep_alive = true").keep_alive, Some(KeepAlive::default()));
+    assert_eq!(with("keep_alive = false").keep_alive, None);
+    let asked = KeepAlive { idle: Duration::from_secs(60), count: 3, ..KeepAlive::default() };
+    assert_eq!(with("keep_alive = { idle = \"1 min\", count = 3 }").keep_alive, Some(asked));
 }
 
 /// Key and default of every row of a section of the reference page whose default is a literal.

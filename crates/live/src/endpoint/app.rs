@@ -153,6 +153,20 @@ impl Endpoint {
         Err(EndpointError::NotNow)
     }
 
+    /// Says that more will be written soon, so that a partial segment waits for it, 200 ms at most; or that no more follows, and all leaves now.
+    ///
+    /// # Errors
+    /// When the connection is over.
+    pub fn cork(&mut self, id: ConnId, on: bool) -> Result<(), EndpointError> {
+        let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
+        if let Some(ending) = socket.ending {
+            return Err(EndpointError::Ended(ending));
+        }
+        socket.conn.cork(on);
+        self.mark(id);
+        Ok(())
+    }
+
     /// Says the last byte: the peer sees the end of our stream after what was written, and may go on sending.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use crate::duel::{End, RIGHT, addresses};
 use crate::hostile::{flush, packet, syn_of_a_host, too_big, victim};
 use bentpipe_base::{Duration, Flags, Instant, Seq, TcpHeader};
 use bentpipe_live::endpoint::{ConnId, Ending, EndpointError, Settings};
-use bentpipe_tcp::{Config, Stack, State};
+use bentpipe_tcp::{Config, KeepAlive, Stack, State};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::parse;
 
@@ -154,5 +154,39 @@ fn a_call_ends_when_it_is_hopeless() {
             assert_eq!(ended(stack, v6, soft, false), told, "{stack:?}");
             assert_eq!(ended(stack, v6, hard, true), (None, Some(Ending::TimedOut)), "{stack:?}");
         }
+    }
+}
+
+/// What is written in small pieces under a cork leaves as one segment when it is pulled.
+#[test]
+fn pieces_under_a_cork_leave_together() {
+    let mut end = with_listener(Stack::Rfc);
+    let (id, _) = opened(&mut end);
+    assert_eq!(end.endpoint.cork(id, true), Ok(()));
+    for piece in [&b"head "[..], b"and ", b"body"] {
+        assert_eq!(end.endpoint.write(id, piece), Ok(piece.len()));
+        assert_eq!(flush(&mut end, NOW).len(), 0);
+    }
+    assert_eq!(end.endpoint.cork(id, false), Ok(()));
+    let sent = flush(&mut end, NOW);
+    assert_eq!((sent.len(), parse(&sent[0]).unwrap().payload), (1, &b"head and body"[..]));
+}
+
+/// A caller that vanished without a word is asked and given up, where the listener is told to: else its connection stays for ever.
+#[test]
+fn a_caller_that_vanished_is_given_up() {
+    for asked in [true, false] {
+        let mut end = End::new(1, Settings { addresses: addresses(RIGHT).to_vec(), ..Settings::default() });
+        let keep_alive = asked.then(KeepAlive::default);
+        end.endpoint.listen(80, &Config { keep_alive, ..Config::default() }, 4).unwrap();
+        let (id, _) = opened(&mut end);
+        let mut now = NOW;
+        while end.endpoint.ending(id).is_none() && end.endpoint.next_at() != Instant::NEVER {
+            now = end.endpoint.next_at();
+            flush(&mut end, now);
+        }
+        let gone = Duration::from_secs(7200 + 9 * 75);
+        assert_eq!(end.endpoint.ending(id), asked.then_some(Ending::TimedOut));
+        assert!(!asked || now == NOW + gone, "{now}");
     }
 }
