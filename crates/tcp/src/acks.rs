@@ -92,7 +92,7 @@ impl Connection {
         let overtaken = ack < una;
         let doubtful = self.probes.as_ref().is_some_and(|p| p.doubtful(&segment.tcp));
         let newest_repair = self.rtt.min().map(|min| Instant(cx.now.0.saturating_sub(min.0)));
-        let mut digest = Digest { doubtful, newest_repair, ..Digest::default() };
+        let mut digest = Digest { newest_repair, doubtful, ..Digest::default() };
         if self.agreed.sack {
             self.take_sack(cx.now, segment, ack, &mut digest);
         }
