@@ -136,6 +136,8 @@ pub(crate) struct Reader {
     tokens: f64,
     filled: Instant,
     burst: f64,
+    /// The hop delivers in bursts that a buffer does not hold.
+    is_bursty: bool,
     told: Instant,
     rate: f64,
     spread: f64,
@@ -225,6 +227,7 @@ impl Reader {
         let look = *look;
         let half = news.buffer() / 2.0;
         let middle = f64::midpoint(look.least, look.most);
+        self.is_bursty &= look.most - look.least > half / 4.0;
         let is_idle = look.most >= WHOLE * news.buffer();
         if is_idle {
             self.took(news, self.used[0]);
@@ -279,11 +282,12 @@ impl Reader {
         self.settle(news, ahead);
     }
 
-    /// Only the pace keeps it from overflowing; half a buffer may go in a burst, and is what then waits at the reader.
+    /// Only the pace keeps it from overflowing. Up to half a buffer may go in a burst, and is what then waits at the reader, unless the hop delivers in bursts itself.
     fn go_blind(&mut self, news: &News) {
         self.blind = news.now + news.trip;
-        self.burst = news.buffer() / 2.0;
-        (self.tokens, self.filled) = (self.burst, news.now);
+        let half = news.buffer() / 2.0;
+        (self.tokens, self.burst) = if self.is_bursty { (0.0, half / 4.0) } else { (half, half) };
+        self.filled = news.now;
     }
 
     /// A limit that shows its effect when the first of what is sent now comes back, and finds an empty buffer.
@@ -367,6 +371,7 @@ impl Reader {
             self.settle(news, after);
             self.is_measured = true;
         } else if drain.again {
+            self.is_bursty = true;
             self.settle(news, f64::midpoint(before, -news.buffer()));
         } else {
             self.settle(news, before);

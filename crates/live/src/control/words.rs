@@ -59,7 +59,7 @@ fn set(values: &Values, before: &Seen, after: &Seen) -> String {
     }
     match values.up {
         Some(true) => {
-            list.push(["up".to_owned()].into_iter().chain(ended(before)).collect::<Vec<_>>().join(", "))
+            list.push(["up".to_owned()].into_iter().chain(ended(before)).collect::<Vec<_>>().join(", "));
         }
         Some(false) => list.push("down".to_owned()),
         None => {}
