@@ -267,7 +267,7 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
     check("fragment flags", one[6..8] == other[6..8]);
     check("hops left, by more than two", one[8].abs_diff(other[8]) <= 2);
     if one[9] == 6 {
-        let [a, b] = [one, other].map(|ip| options(ip));
+        let [a, b] = [one, other].map(options);
         check("options", a == b);
         let reserved = |ip: &[u8]| ip.get(parts(ip).0 + 12).map(|b| b & 15);
         check("reserved bits", reserved(one) == reserved(other));

@@ -107,7 +107,9 @@ impl Clock {
             Reader::Pause { from, to, every } => {
                 self.date(from);
                 self.date(to);
-                every.iter_mut().for_each(|every| self.step(every));
+                if let Some(every) = every {
+                    self.step(every);
+                }
             }
             Reader::StopAt(at) => self.date(at),
         }
