@@ -267,7 +267,7 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
     check("fragment flags", one[6..8] == other[6..8]);
     check("hops left, by more than two", one[8].abs_diff(other[8]) <= 2);
     if one[9] == 6 {
-        let [a, b] = [one, other].map(|ip| options(ip));
+        let [a, b] = [one, other].map(options);
         check("options", a == b);
         let reserved = |ip: &[u8]| ip.get(parts(ip).0 + 12).map(|b| b & 15);
         check("reserved bits", reserved(one) == reserved(other));
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!([1, 4, 6, 8].map(changed), [1, 1, 1, 1]);
         assert_eq!([21, 27, 33, 43].map(changed), [2, 2, 2, 2], "another packet on each side");
         assert_eq!([38, 34, 31].map(changed), [1, 0, 0], "urgent pointer, window, acknowledgment");
-        assert_eq!(compare(&[a.clone()], &[a.clone(), b.clone()]).faults.len(), 1);
+        assert_eq!(compare(std::slice::from_ref(&a), &[a.clone(), b.clone()]).faults.len(), 1);
         assert_eq!(compare(&[], &[]).pairs, 0);
     }
 

@@ -14,11 +14,12 @@ pub(crate) const USAGE: &str =
   --transfer BYTES   transfers in place of flows without end: ratio of times
   --live             in the bed in place of simulated, one after another
   --threads N        runs at a time             --bin FILE     bentpipe beside this program
-  --out FILE         JSON of all cells          --page FILE    a page with a picture";
+  --out FILE         JSON of all cells          --page FILE    a page with a picture
+  --summary FILE     a table for a document";
 
 pub(crate) fn command(words: &[String]) -> Result<(), String> {
     let (mut only, mut transfer, mut sample, mut draw) = (String::new(), None, None, 1);
-    let (mut out, mut page) = (None, None);
+    let (mut out, mut page, mut summary) = (None, None, None);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut matrix =
         Matrix { program: bentpipe()?, cells: Vec::new(), seeds: 5, most: 50, threads, live: false };
@@ -34,6 +35,7 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
             "--threads" => matrix.threads = n()? as usize,
             "--bin" => matrix.program = value.into(),
             "--out" => out = Some(value),
+            "--summary" => summary = Some(value),
             "--page" => page = Some(value),
             "--live" => matrix.live = true,
             _ => return Err(format!("unknown option {name}\n{USAGE}")),
@@ -53,6 +55,9 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
     }
     if let Some(path) = page {
         write(path, page::html(&ran))?;
+    }
+    if let Some(path) = summary {
+        write(path, page::summary(&ran))?;
     }
     ran.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
     let worse = ran.iter().filter(|r| !r.is_met()).count();

@@ -35,6 +35,35 @@ pub fn html(all: &[Ran]) -> String {
     )
 }
 
+/// The same as a table for a document: receivers and senders, the least, middle and largest ratio of their cells, and how many are worse than without.
+pub fn summary(all: &[Ran]) -> String {
+    let mut text = String::from(
+        "| receiver | sender | cells | worse | least gain | where | median | largest |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    for receiver in RECEIVERS {
+        for sender in SENDERS {
+            let is = |r: &&Ran| r.cell.receiver == receiver && r.cell.sender == sender;
+            let mut some: Vec<&Ran> = all.iter().filter(is).collect();
+            some.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
+            let [first, .., last] = some[..] else { continue };
+            let (middle, worse) = (some[some.len() / 2].gain(), some.iter().filter(|r| !r.is_met()).count());
+            let c = first.cell;
+            let _ = writeln!(
+                text,
+                "| {receiver} | {sender} | {} | {worse} | {:.3} | {} Mbit/s, {} ms, loss {}, x{} | {middle:.3} | {:.1} |",
+                some.len(),
+                first.gain(),
+                c.rate,
+                c.rtt,
+                c.loss,
+                c.flows,
+                last.gain()
+            );
+        }
+    }
+    text
+}
+
 fn picture(all: &[Ran]) -> String {
     let columns = RECEIVERS.len() * SENDERS.len() * LOSSES.len() * FLOWS.len();
     let (width, height) = (LEFT + columns * SIDE.0 + 10, TOP + RATES.len() * TRIPS.len() * SIDE.1 + 10);
@@ -120,6 +149,9 @@ mod tests {
         assert!(page.contains("1152 cells, 1 of them worse"));
         let list = page.split("<pre>").nth(1).unwrap();
         assert!(list.starts_with(&all[700].line()) && list.contains("WORSE"), "{list}");
+        let table = summary(&all);
+        assert_eq!(table.lines().count(), 2 + 9);
+        assert!(table.lines().any(|l| l.contains("| 128 | 1 | 0.500 |")), "{table}");
         assert_ne!(colour(0.9), colour(1.0));
     }
 }

@@ -20,7 +20,8 @@ pub(super) fn matrix(bed: &Bed, list: &mut List) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let path = |name: &str| folder.join(name).display().to_string();
     let (page, json) = (path("matrix.html"), path("matrix.json"));
-    let files = ["--page", &page, "--out", &json];
+    let summary = path("matrix.md");
+    let files = ["--page", &page, "--out", &json, "--summary", &summary];
     let some = if bed.long {
         &[][..]
     } else {
