@@ -159,3 +159,31 @@ fn flows_share_a_hop_fairly() {
     );
     assert!(metric(&report, "drops[bottleneck]").abs() < 0.5);
 }
+
+/// What a reader of 64 KB gets in Mbit/s, and packets sent again for each that was new.
+fn read(reader: &str, seconds: u32) -> (f64, f64) {
+    let report = run(&alone(reader, seconds, 20));
+    let gateway = &report.gateways[0];
+    (goodput(&report, "gateway"), gateway.resent as f64 / gateway.forwarded as f64)
+}
+
+/// Each costs a round trip or two at the start, until its rate is known.
+#[test]
+fn slow_readers_get_their_rate() {
+    for mbps in [3.0, 11.0, 13.0, 17.0, 21.0] {
+        let (got, again) = read(&format!("{{ rate = \"{mbps} Mbit/s\" }}"), 100);
+        assert!(got >= 0.95 * mbps && again <= 0.1, "{mbps}: {got} Mbit/s, {again} sent again");
+    }
+}
+
+/// A reader that changes costs a round trip of product when it becomes slower, and a round trip of waiting when it becomes faster: of 24 and 2 Mbit/s in turn, each for 5 s, no
+/// gateway gets more than 10.3 Mbit/s, of 18 and 9 no more than 11.8.
+#[test]
+fn readers_that_change_are_followed() {
+    for (fast, slow, least) in [(24, 2, 9.3), (18, 9, 10.6)] {
+        let turns =
+            format!("{{ turns = {{ rate = \"{fast} Mbit/s\", then = \"{slow} Mbit/s\", each = \"5 s\" }} }}");
+        let (got, again) = read(&turns, 120);
+        assert!(got >= least && again <= 0.4, "{fast}/{slow}: {got} Mbit/s, {again} sent again");
+    }
+}
