@@ -197,7 +197,7 @@ fn time_stops_counting_when_a_connection_ends() {
     let ends: [fn(&mut Dialogue); 3] = [
         |d| d.with(|c, _| c.abort()),
         |d| _ = d.gets(RST),
-        |d| _ = d.close().gets(Seg { ack: Some(2), ..FIN }).with(|c, _| c.abort()),
+        |d| d.close().gets(Seg { ack: Some(2), ..FIN }).with(|c, _| c.abort()),
     ];
     for end in ends {
         let mut d = Dialogue::established(plain());
