@@ -7,6 +7,7 @@
 //! | `bench` | CPU time beside ns-2, CPU time and memory with many flows, live links beside the kernel |
 //! | `examples` | the commands in the documents run, and print what they are shown to print |
 //! | `pages` | the pages that bentpipe writes, looked at in a browser |
+//! | `mutants` | each packet script of the engine notices the mutant that it names |
 //! | `licences` | every dependency has a licence from the list and comes from crates.io |
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
@@ -17,6 +18,7 @@ mod examples;
 mod item;
 mod licences;
 mod metadata;
+mod mutants;
 mod pages;
 mod program;
 mod tidy;
@@ -32,6 +34,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   accept ISSUE [--long]   acceptance list of an issue, one line per item; some take hours in full
   examples [--write]   commands in the documents, and the outputs shown there
   pages [--shots DIR]   pages in a browser, narrow and wide, light and dark
+  mutants [--find [FILE]..]   packet scripts against the mutants they name (needs cargo-mutants), or the mutants that they notice
   bench [--strict]   CPU time beside ns-2, growth with many flows, live links";
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::command(rest),
         Some("examples") => examples::command(rest),
         Some("measure") => bench::measure::command(rest),
+        Some("mutants") => mutants::command(rest),
         Some("pages") => pages::command(rest),
         Some("licences") => licences::command(rest),
         Some(other) => Err(format!("unknown command `{other}`\n{USAGE}")),

@@ -21,7 +21,7 @@ pub use cx::{Cx, World};
 pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};
 pub use packet::{
-    Addr, Body, Ecn, Flags, Foreign, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader, Timestamps,
+    Addr, Body, Ecn, Flags, Foreign, Packet, Pkt, ProbeOption, Proto, SackList, TcpHeader, Timestamps, mix,
 };
 pub use rng::{Purpose, Rng, RngSlot};
 pub use seq::Seq;

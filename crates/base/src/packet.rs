@@ -246,6 +246,14 @@ pub struct Packet {
     pub body: Body,
 }
 
+/// Spreads a number over all 64 bits: the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+pub const fn mix(number: u64) -> u64 {
+    let x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
 /// Bytes of an IPv4 header without options.
 pub const IPV4_HEADER: u8 = 20;
 /// Bytes of a UDP header (RFC 768).
@@ -283,6 +291,17 @@ impl Packet {
         let len = u32::try_from(size.0).unwrap_or(u32::MAX);
         *self =
             Self { dst, proto: Proto::Opaque, hops: 64, body: Body { off: handle, len }, ..Self::default() };
+    }
+
+    /// Says which flow a packet belongs to that only its driver can read: the same number for all packets of a flow. It lies in the ports, which such a packet has not.
+    pub const fn set_flow(&mut self, flow: u32) {
+        (self.sport, self.dport) = ((flow >> 16) as u16, flow as u16);
+    }
+
+    /// A hash of the flow that this packet belongs to: of addresses, ports and protocol, as a queue that keeps flows apart knows them (RFC 8290, section 4.1).
+    pub fn flow(&self) -> u64 {
+        let ports = u64::from(self.sport) << 32 | u64::from(self.dport) << 16 | self.proto as u64;
+        mix(mix(u64::from(self.src.0) << 32 | u64::from(self.dst.0)) ^ ports)
     }
 
     /// The handle of an opaque packet.

@@ -13,6 +13,8 @@ use crate::units::Size;
 pub enum DropCause {
     /// The queue was full.
     QueueFull,
+    /// The queue's discipline gave it up to keep the delay short (CoDel, FQ-CoDel).
+    Aqm,
     /// Lost by the link's per-packet error process.
     PacketLoss,
     /// Lost to at least one bit error.
@@ -35,8 +37,9 @@ pub enum DropCause {
 
 impl DropCause {
     /// All causes, in the order reports list them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::QueueFull,
+        Self::Aqm,
         Self::PacketLoss,
         Self::BitError,
         Self::Burst,
@@ -52,6 +55,7 @@ impl DropCause {
     pub const fn key(self) -> &'static str {
         match self {
             Self::QueueFull => "queue_full",
+            Self::Aqm => "aqm",
             Self::PacketLoss => "packet_loss",
             Self::BitError => "bit_error",
             Self::Burst => "burst",

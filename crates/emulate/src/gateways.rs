@@ -8,10 +8,9 @@
 
 use crate::error::Error;
 use crate::session::{HOST_MAC, HostEnd, MTU, PORT_MAC, wait_until_up};
-use bentpipe_accelerate::path::buffers::COSTS;
 use bentpipe_accelerate::path::{Running, Setup, Unit};
 use bentpipe_base::Size;
-use bentpipe_gateway::{Config, Gateway};
+use bentpipe_gateway::Gateway;
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::packet::VethPort;
 use bentpipe_os::{Clock, PacketPort, namespace};
@@ -92,7 +91,7 @@ impl Gateways {
                 .map_err(|e| Error::system(format!("the interface of {}", gateway.name), e))?;
         }
         let satellite = Box::new(VethPort::open(&ours, HOST_MAC)?);
-        let config = Config { buffers: COSTS, ..gateway.config.clone() };
+        let config = gateway.config.clone();
         let memory = Size(config.limits.memory.0.saturating_mul(2));
         let running = Running::start(Setup {
             ports: [port, satellite],

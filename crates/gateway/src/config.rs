@@ -22,7 +22,8 @@ pub enum Copies {
     Fixed(u8),
 }
 
-/// What a gateway may use. What is over a limit passes, it is never dropped.
+/// What a gateway may use. Senders are shown no more than fits. A packet for which there is no room all the same passes, unless others of its connection wait: then it
+/// is dropped, as by a queue that is full, since it must not overtake them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Established connections that are accelerated at a time.
@@ -93,9 +94,6 @@ pub struct Config {
     pub copies: Copies,
     /// What may be used.
     pub limits: Limits,
-    /// Sizes of the buffers in which the driver keeps a packet's bytes, smallest first: a packet takes one of them whole, and counts so against the limits.
-    /// Where none is large enough, or all are 0, it takes what it is long.
-    pub buffers: [u32; 4],
     /// How long what is silent is remembered.
     pub timeouts: Timeouts,
     /// False: everything passes, and connections are still counted.
@@ -114,7 +112,6 @@ impl Default for Config {
             share: 0.995,
             copies: Copies::Auto,
             limits: Limits::default(),
-            buffers: [0; 4],
             timeouts: Timeouts::default(),
             accelerate: true,
             sample: 0.0,

@@ -107,6 +107,8 @@ pub struct Counters {
     pub probes: u64,
     /// Packets that passed since there was no room to hold them.
     pub overflow: u64,
+    /// Packets that were dropped for want of room, since others of their connection wait before them.
+    pub no_room: u64,
     /// Connections followed.
     pub flows: u64,
     /// Of these the ones that were accelerated from their SYN on.
@@ -130,11 +132,12 @@ impl Counters {
     }
 
     /// Packets that came in and did not go out, by cause: the key used in reports, and how many.
-    pub const fn not_forwarded(&self) -> [(&'static str, u64); 3] {
+    pub const fn not_forwarded(&self) -> [(&'static str, u64); 4] {
         [
             ("ack_withheld", self.acks_withheld),
             ("copy_swallowed", self.copies_swallowed),
             ("ended_held", self.ended_held),
+            ("no_room", self.no_room),
         ]
     }
 

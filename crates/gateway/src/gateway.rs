@@ -13,6 +13,7 @@ pub use keep::Restored;
 
 use crate::config::Config;
 use crate::counters::Counters;
+use crate::flow::priority::EF;
 use crate::flow::shaper::{Shaper, Turn};
 use crate::flow::{Flow, Shared};
 use crate::memory::Memory;
@@ -45,9 +46,12 @@ impl Common {
 
     /// Sends what is not accelerated.
     fn pass(&mut self, cx: &mut Cx<'_>, side: usize, packet: Pkt) {
-        let at_once = if side == 0 { self.shaper.pass(cx.now, packet) } else { Err(packet) };
-        if let Err(packet) = at_once {
+        let at_once = if side == 0 { self.shaper.pass(cx.now, packet) } else { Some(packet) };
+        if let Some(packet) = at_once {
             cx.send(PORTS[1 - side], packet);
+        }
+        while let Some(packet) = self.shaper.overdue(cx.now) {
+            cx.send(SATELLITE, packet);
         }
     }
 }
@@ -148,6 +152,9 @@ impl Gateway {
         let now = cx.now;
         self.table.update(id, |e| e.note(side, &packet, now));
         self.wake(id);
+        if side == 0 && self.table.get(id).is_some_and(|e| e.why.is_none()) {
+            self.common.shaper.mark(id, packet.dscp.get() == EF);
+        }
         let flow = self.table.get(id).map_or(NONE, |e| e.flow);
         if let Some(flow) = self.flows.get_mut(flow) {
             flow.packet(cx, PORTS[side], packet, &mut self.common.shared());

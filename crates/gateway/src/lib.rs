@@ -16,6 +16,7 @@ mod table;
 pub use config::{Config, Copies, Limits, Mode, Timeouts};
 pub use counters::{Counters, Why};
 pub use gateway::{Gateway, Restored};
+pub use memory::buffer_size;
 pub use policy::{Rules, Verdict};
 pub use report::{End, FlowReport, GatewayReport, Group, State};
 pub use sides::{LAN, SATELLITE};

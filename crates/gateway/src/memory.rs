@@ -3,14 +3,21 @@
 //! A packet costs more than its payload: the buffer in which its bytes lie, and its places in the lists. A part of it costs its places, and as long as any part is held so
 //! is the whole buffer; it is counted with the last part, which is also the last to go.
 
-use crate::config::Config;
 use bentpipe_base::{Packet, Size};
 
+/// Size of the buffer in which a driver keeps `len` bytes: there are four sizes between a power of two and the next, so no more than a fifth of a buffer is empty.
+/// None is smaller than 256 B.
+pub const fn buffer_size(len: usize) -> usize {
+    if len <= 256 {
+        return 256;
+    }
+    let step = len.next_power_of_two() / 8;
+    len.div_ceil(step) * step
+}
+
 /// What the bytes of a packet cost.
-pub(crate) fn cost_of(packet: &Packet, config: &Config) -> u64 {
-    let len = u64::from(packet.body.len) + u64::from(packet.header_len);
-    let sizes = config.buffers.iter().map(|size| u64::from(*size));
-    sizes.filter(|size| *size >= len).min().unwrap_or(len)
+pub(crate) const fn cost_of(packet: &Packet) -> u64 {
+    buffer_size(packet.body.len as usize + packet.header_len as usize) as u64
 }
 
 /// How many bytes are held, and how many may be.
@@ -68,9 +75,15 @@ mod tests {
     fn a_packet_costs_its_buffer() {
         let packet =
             |len| Packet { header_len: 40, body: bentpipe_base::Body { off: 0, len }, ..Packet::default() };
-        let config = Config { buffers: [256, 2048, 16_384, 65_550], ..Config::default() };
-        let costs = [1, 216, 217, 1460, 30_000, 100_000].map(|len| cost_of(&packet(len), &config));
-        assert_eq!(costs, [256, 256, 2048, 2048, 65_550, 100_040]);
-        assert_eq!(cost_of(&packet(1), &Config::default()), 41);
+        let costs = [1, 216, 217, 1460, 2920, 30_000, 65_000].map(|len| cost_of(&packet(len)));
+        assert_eq!(costs, [256, 256, 320, 1536, 3072, 32_768, 65_536]);
+    }
+
+    #[test]
+    fn a_buffer_is_at_most_a_fifth_empty() {
+        for len in 257..70_000 {
+            let size = buffer_size(len);
+            assert!(size >= len && (size - len) * 5 <= size && buffer_size(size) == size, "{len} {size}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::rig::Rig;
+use crate::stats;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -35,13 +36,45 @@ pub enum Figure {
 /// # Errors
 /// When one side fails.
 pub fn compare(rig: &Rig, file: &str, sets: &[&str], figure: Figure, seconds: u64) -> Outcome<Pair> {
+    let both = both(rig, file, sets, seconds)?;
+    Ok(Pair { simulated: read(&both["simulated"], figure)?, emulated: read(&both["emulated"], figure)? })
+}
+
+/// Runs both sides of `file` and takes of each pattern, the names of whose flows begin with the given word, the median of what its user waits for, s.
+///
+/// # Errors
+/// When one side fails, or has no such figure.
+pub fn medians(rig: &Rig, file: &str, sets: &[&str], patterns: &[&str], seconds: u64) -> Outcome<Vec<Pair>> {
+    let both = both(rig, file, sets, seconds)?;
+    let pair = |pattern: &&str| {
+        let side = |side: &str| {
+            waited(&both[side], pattern).ok_or_else(|| format!("{side}: `{pattern}` waited for nothing"))
+        };
+        Ok(Pair { simulated: side("simulated")?, emulated: side("emulated")? })
+    };
+    patterns.iter().map(pair).collect()
+}
+
+/// The median of the times that the flows of a pattern have: of an answer, of an acknowledgment, of a datagram's way, of a transfer.
+fn waited(report: &Value, pattern: &str) -> Option<f64> {
+    let flows = report["flows"].as_array()?;
+    let named = |f: &&Value| f["name"].as_str().is_some_and(|name| name.starts_with(pattern));
+    let of_one = |f: &Value| {
+        let histograms = ["/requests/response_ms/p50", "/telnet/ack_ms/p50", "/udp/delay_ms/p50"];
+        let median = histograms.iter().find_map(|at| f.pointer(at)?.as_f64()).map(|ms| ms / 1e3);
+        median.or_else(|| Some(f["finished_s"].as_f64()? - f["start_s"].as_f64()?))
+    };
+    let times: Option<Vec<f64>> = flows.iter().filter(named).map(of_one).collect();
+    times.filter(|t| !t.is_empty()).map(|t| stats::median(&t))
+}
+
+fn both(rig: &Rig, file: &str, sets: &[&str], seconds: u64) -> Outcome<Value> {
     let mut words = vec!["compare", file, "--json"];
     for set in sets {
         words.extend(if set.starts_with("--") { set.splitn(2, ' ').collect() } else { vec!["--set", set] });
     }
     let text = rig.output(&words, Duration::from_secs(seconds + 120))?;
-    let both: Value = serde_json::from_str(&text).map_err(|e| format!("compare {file}: {e}"))?;
-    Ok(Pair { simulated: read(&both["simulated"], figure)?, emulated: read(&both["emulated"], figure)? })
+    serde_json::from_str(&text).map_err(|e| format!("compare {file}: {e}"))
 }
 
 fn read(report: &Value, figure: Figure) -> Outcome<f64> {
@@ -63,5 +96,19 @@ mod tests {
         assert_eq!(read(&report, Figure::Finished), Ok(3.0));
         assert!(read(&Value::Null, Figure::Goodput).is_err());
         assert!((Pair { simulated: 2.0, emulated: 2.1 }.difference() - 0.05).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_pattern_has_the_median_of_its_flows() {
+        let file =
+            |name: &str, end: f64| serde_json::json!({"name": name, "start_s": 1.0, "finished_s": end});
+        let page =
+            serde_json::json!({"name": "page", "start_s": 0.0, "requests": {"response_ms": {"p50": 600.0}}});
+        let flows = [file("file1", 3.0), file("file2", 9.0), file("file3", 4.0), page];
+        let report = serde_json::json!({ "flows": flows });
+        assert_eq!((waited(&report, "file"), waited(&report, "page")), (Some(3.0), Some(0.6)));
+        assert_eq!(waited(&report, "voice"), None);
+        let never = serde_json::json!({"flows": [{"name": "file1", "start_s": 1.0, "finished_s": null}]});
+        assert_eq!(waited(&never, "file"), None, "one that never ends has no time");
     }
 }

@@ -116,7 +116,7 @@ impl Routed {
     /// When it does not.
     pub fn gateway(&self, rate: &str) -> Outcome<Running> {
         let text = format!(
-            "schema = 1\n[satellite]\nrate = \"{rate}\"\n[deploy]\nkind = \"routed\"\nlan = \"lan0\"\nsatellite = \"bent0\"\n"
+            "schema = 1\n[satellite]\nrate = \"{rate}\"\n[deploy]\nkind = \"routed\"\nlan = \"lan0\"\nsatellite = \"bent0\"\nwatch = \"0 s\"\n"
         );
         let mut gateway = self.command(&["run", &self.rig.file("gateway.toml", &text)?])?;
         until("the gateway's start", || {

@@ -1,7 +1,19 @@
 //! Adaptive coding and modulation of DVB-S2: under a fade the link gets slower and keeps its errors low.
 //!
-//! Source: EN 302 307, table 13: Es/N0 for a packet error rate of 1e-7 with normal frames, and bits per symbol. The terminal reports what it
-//! receives, the hub decides some time later and leaves a margin (hysteresis) before it goes up again.
+//! Source: EN 302 307, table 13: Es/N0 for a packet error rate of 1e-7 with normal frames, and bits per symbol; annex D, the loop: the terminal reports what it
+//! receives, the hub decides, and some time later (`delay`) the mode changes.
+//!
+//! A mode is left before it fails. It is kept while Es/N0 is at least its threshold and the margin
+//!
+//! ```text
+//! M = 1 dB + max(0, s) delay        s: slope of the attenuation in dB/s over the last `delay`
+//! ```
+//!
+//! so that a fade that goes on as it did during one delay takes the link no lower than 1 dB above the threshold before the new mode is there. A faster mode needs its threshold, the
+//! margin and a hysteresis. Only a fade that gets steeper than that loses packets. A margin that is given takes the place of M; with 0 dB the link is
+//! blind for `delay` at every step down. The slowest mode is kept as long as it works.
+//!
+//! Deviation: a modem filters its reports over time; here the slope is that between two of them, a delay apart.
 
 use bentpipe_base::{Duration, Instant, Rate};
 use std::collections::VecDeque;
@@ -17,13 +29,15 @@ pub struct ModCod {
     pub efficiency: f64,
 }
 
-/// Parameters of the adaptation. The link's own rate is that of the best mode that clear sky allows.
+/// Parameters of the adaptation. The link's own rate is that of the best mode that clear sky allows with the margin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Acm {
     /// Es/N0 under clear sky in dB.
     pub clear_db: f64,
-    /// Margin in dB that a faster mode needs beyond its threshold before it is taken.
+    /// What a faster mode needs in dB beyond its threshold and the margin before it is taken.
     pub hysteresis_db: f64,
+    /// Distance in dB that is kept to the threshold of a mode; `None`: 1 dB, and what the fade grew by in the last `delay`.
+    pub margin_db: Option<f64>,
     /// From a change of the signal to the change of the mode.
     pub delay: Duration,
 }
@@ -51,6 +65,11 @@ fn fastest(esn0_db: f64) -> usize {
     MODES.iter().rposition(|m| m.esn0_db <= esn0_db).unwrap_or(0)
 }
 
+/// Margin in dB, without that for the slope.
+const MARGIN_DB: f64 = 1.0;
+/// Reports that are remembered for each delay.
+const REMEMBERED: u64 = 16;
+
 /// What the hub does with the terminal's reports.
 #[derive(Debug)]
 pub(crate) struct Adaptation {
@@ -65,11 +84,13 @@ pub(crate) struct Adaptation {
     mode: usize,
     /// Es/N0 last reported.
     esn0_db: f64,
+    /// When, and what fade: the last that is at least a delay old, and some of those since.
+    reports: VecDeque<(Instant, f64)>,
 }
 
 impl Adaptation {
     pub(crate) fn new(parameters: Acm) -> Self {
-        let clear = fastest(parameters.clear_db);
+        let clear = fastest(parameters.clear_db - parameters.margin_db.unwrap_or(MARGIN_DB));
         Self {
             parameters,
             clear,
@@ -77,16 +98,38 @@ impl Adaptation {
             coming: VecDeque::new(),
             mode: clear,
             esn0_db: parameters.clear_db,
+            reports: VecDeque::new(),
         }
+    }
+
+    /// What is to be kept at `at` under a fade of `fade_db`.
+    fn margin(&mut self, at: Instant, fade_db: f64) -> f64 {
+        if let Some(given) = self.parameters.margin_db {
+            return given;
+        }
+        let delay = self.parameters.delay;
+        // the second is old enough: the first is no longer needed
+        while self.reports.get(1).is_some_and(|r| at.since(r.0) >= delay) {
+            self.reports.pop_front();
+        }
+        let growth = self.reports.front().map_or(0.0, |&(then, before)| {
+            let time = at.since(then);
+            if time.is_zero() { 0.0 } else { (fade_db - before) * (delay.0 as f64 / time.0 as f64) }
+        });
+        if self.reports.back().is_none_or(|r| at.since(r.0) >= Duration(delay.0 / REMEMBERED)) {
+            self.reports.push_back((at, fade_db));
+        }
+        MARGIN_DB + growth.max(0.0)
     }
 
     /// The signal at `at` is weaker than under clear sky by `fade_db`.
     pub(crate) fn report(&mut self, at: Instant, fade_db: f64) {
         self.esn0_db = self.parameters.clear_db - fade_db;
-        let allowed = if self.esn0_db < MODES[self.decided].esn0_db {
-            fastest(self.esn0_db)
+        let safe = self.esn0_db - self.margin(at, fade_db);
+        let allowed = if safe < MODES[self.decided].esn0_db {
+            fastest(safe)
         } else {
-            fastest(self.esn0_db - self.parameters.hysteresis_db).max(self.decided)
+            fastest(safe - self.parameters.hysteresis_db).max(self.decided)
         };
         // never faster than under clear sky: what scintillation adds for a moment is no reason
         let decided = allowed.min(self.clear);
@@ -126,7 +169,8 @@ mod tests {
     }
 
     fn adaptation() -> Adaptation {
-        Adaptation::new(Acm { clear_db: 13.5, hysteresis_db: 0.5, delay: Duration::from_secs(1) })
+        let delay = Duration::from_secs(1);
+        Adaptation::new(Acm { clear_db: 13.5, hysteresis_db: 0.5, margin_db: Some(0.0), delay })
     }
 
     #[test]
@@ -176,5 +220,35 @@ mod tests {
         a.report(second(8), -9.0); // clear sky's mode is the fastest
         a.catch_up(second(9));
         assert_eq!(MODES[a.mode].name, "16APSK 9/10");
+    }
+
+    #[test]
+    fn the_margin_follows_what_the_fade_grew_by_in_a_delay() {
+        let delay = Duration::from_secs(1);
+        let mut a = Adaptation::new(Acm { clear_db: 16.5, hysteresis_db: 0.5, margin_db: None, delay });
+        let step = |i: u64| Instant::ZERO + Duration::from_millis(100) * i;
+        let mut margin = |i, fade| (a.margin(step(i), fade) * 1000.0 + 0.5) as u64;
+        assert_eq!((0..20).map(|i| margin(i, 0.0)).max(), Some(1000));
+        // 0.5 dB/s: after half a delay half of it, after a delay all
+        let seen: Vec<_> = (20..40).map(|i| margin(i, 0.05 * (i - 19) as f64)).collect();
+        assert_eq!((seen[4], seen[9], seen[19]), (1250, 1500, 1500));
+        // a fade that goes needs no more than the fixed part
+        assert_eq!((40..60).map(|i| margin(i, 1.0 - 0.05 * (i - 39) as f64)).next_back(), Some(1000));
+        assert!(a.reports.len() <= REMEMBERED as usize + 2, "{}", a.reports.len());
+    }
+
+    #[test]
+    fn the_own_rate_is_that_of_the_mode_that_clear_sky_allows_with_the_margin() {
+        let mode = |margin_db| {
+            let delay = Duration::from_secs(1);
+            let mut a = Adaptation::new(Acm { clear_db: 16.5, hysteresis_db: 0.5, margin_db, delay });
+            a.report(second(1), 0.0);
+            assert_eq!(a.catch_up(second(9)), Instant::NEVER);
+            MODES[a.mode].name
+        };
+        assert_eq!(
+            [Some(0.0), Some(1.0), None, Some(40.0)].map(mode),
+            ["32APSK 9/10", "16APSK 9/10", "16APSK 9/10", "QPSK 1/4"]
+        );
     }
 }

@@ -5,6 +5,7 @@
 //! when it ends. Mahimahi's packets come from a TUN device with 4 bytes in front, which its 1504 bytes hold too: with a framing of 4 B a packet of 1500 bytes
 //! takes one opportunity here as it does there, without it 376 opportunities carry 377.
 
+use crate::recorded::at_instant;
 use crate::state::{Process, State};
 use crate::step::SHORTEST_STEP;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Size};
@@ -45,27 +46,20 @@ impl CapacityTrace {
 #[derive(Debug)]
 pub(crate) struct Steps {
     points: Arc<[(Instant, Option<Rate>)]>,
-    /// `NEVER` stands for a trace that does not start over.
-    repeat: Duration,
+    repeat: Option<Duration>,
 }
 
 impl Steps {
     pub(crate) fn new(points: &Arc<[(Instant, Option<Rate>)]>, repeat: Option<Duration>) -> Self {
-        let repeat = repeat.map_or(Duration(u64::MAX), |r| r.max(SHORTEST_STEP));
         Self { points: Arc::clone(points), repeat }
     }
 }
 
 impl Process for Steps {
     fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
-        let within = Duration(at.0 % self.repeat.0);
-        let begin = Instant(at.0 - within.0);
-        let after = self.points.partition_point(|p| p.0.0 <= within.0);
-        if let Some(&(_, rate)) = after.checked_sub(1).and_then(|i| self.points.get(i)) {
-            state.rate = rate;
-        }
-        let next = self.points.get(after).map_or(self.repeat, |p| Duration(p.0.0).min(self.repeat));
-        begin + next
+        let (rate, until) = at_instant(&self.points, self.repeat, at);
+        state.rate = rate.unwrap_or(state.rate);
+        until
     }
 }
 

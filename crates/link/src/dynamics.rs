@@ -1,7 +1,7 @@
 //! Everything about one direction of a link that can change during a run, as a value.
 //!
-//! Each mechanism is at most once on a direction. They act in a fixed order: what the timeline says, scheduled capacity, the orbit, the
-//! fade, bursts of errors, outages; access decides when the packet at the head of the queue may begin.
+//! Each mechanism is at most once on a direction. They act in a fixed order: what the timeline says, scheduled capacity, recorded
+//! delay and loss, the orbit, the fade, bursts of errors, outages; access decides when the packet at the head of the queue may begin.
 
 use crate::access::Access;
 use crate::capacity::CapacityTrace;
@@ -10,6 +10,7 @@ use crate::gilbert_elliott::GilbertElliott;
 use crate::orbit::Orbit;
 use crate::outage::Outages;
 use crate::queue::Capacity;
+use crate::recorded::Recorded;
 use bentpipe_base::{Duration, Instant, Probability, Rate};
 
 /// What changes on a direction, and how.
@@ -19,6 +20,10 @@ pub struct Dynamics {
     pub changes: Vec<(Instant, Change)>,
     /// Rate over time, or instants at which packets may leave.
     pub capacity: Option<CapacityTrace>,
+    /// One-way delay as it was recorded.
+    pub delay: Option<Recorded<Duration>>,
+    /// Loss probability as it was recorded.
+    pub loss: Option<Recorded<Probability>>,
     /// Satellites that move.
     pub orbit: Option<Orbit>,
     /// Attenuation over time and what it does.

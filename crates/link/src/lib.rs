@@ -1,6 +1,6 @@
 //! One direction of a link: queue, serialise, errors, propagate, in that order.
 //!
-//! A link sees a packet's size, priority and ECN bits, never TCP. What can change during a run is a value, [`Dynamics`]; each mechanism has
+//! A link sees a packet's size, priority and ECN bits and the hash of its flow, never TCP. What can change during a run is a value, [`Dynamics`]; each mechanism has
 //! a file of its own.
 
 pub mod access;
@@ -8,10 +8,13 @@ pub mod acm;
 mod base;
 pub mod capacity;
 pub mod channel;
+pub mod codel;
 pub mod coding;
 mod dama;
+mod drop_head;
 pub mod dynamics;
 pub mod fade;
+pub mod fq_codel;
 pub mod geo;
 pub mod gilbert_elliott;
 pub mod link;
@@ -21,6 +24,7 @@ pub mod orbit;
 pub mod outage;
 pub mod queue;
 pub mod rain;
+pub mod recorded;
 mod state;
 pub mod stats;
 mod step;
@@ -33,9 +37,11 @@ pub use acm::Acm;
 pub use base::Base;
 pub use capacity::CapacityTrace;
 pub use channel::{Channel, Errors};
+pub use codel::Codel;
 pub use coding::Coding;
 pub use dynamics::{Change, Dynamics};
 pub use fade::{Fade, FadeEffect, FadeSource};
+pub use fq_codel::FqCodel;
 pub use gilbert_elliott::GilbertElliott;
 pub use link::Link;
 pub use look::Look;
@@ -43,6 +49,7 @@ pub use orbit::{Handover, Orbit, Pass, Slots};
 pub use outage::Outages;
 pub use queue::{Capacity, Discipline, DropTail, Queue};
 pub use rain::Rain;
+pub use recorded::Recorded;
 pub use stats::{LinkStats, Served};
 pub use step::SHORTEST_STEP;
 pub use user::ByUser;

@@ -115,6 +115,7 @@ impl Link {
         let sending_until = self.settle(cx);
         self.stats.waited(cx.now, self.queue.len());
         self.stats.served = self.served;
+        self.stats.marked = self.queue.marked();
         // the service in progress counts up to now only
         self.stats.served.busy = self.served.busy.saturating_sub(sending_until.since(cx.now));
         &self.stats
@@ -137,6 +138,7 @@ impl Link {
             one_way: self.channel.one_way(),
             ber: ber.get(),
             packet_loss: loss.get(),
+            dark: false,
             fade_db: None,
             queue_packets: self.queue.len(),
             queue_bytes: self.queue.backlog(),
@@ -167,6 +169,8 @@ impl Link {
         cx.trace(Mask::PACKETS, || Event::Sent(&packet));
         self.catch_up(cx);
         if self.busy_until <= cx.now && self.queue.is_empty() {
+            self.queue.rest();
+            self.queue.pass(&packet);
             self.serve(cx, packet, cx.now, true);
             return;
         }
@@ -178,8 +182,11 @@ impl Link {
     pub(crate) fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Pkt) {
         self.stats.waited(cx.now, self.queue.len());
         loop {
-            match self.queue.push(packet) {
-                Ok(()) => return self.stats.grew_to(self.queue.len() as u32),
+            match self.queue.push(packet, cx.now) {
+                Ok(()) => {
+                    self.stats.grew_to(self.queue.len() as u32);
+                    return self.drop_unwanted(cx, cx.now);
+                }
                 Err(Refused::Arrival(packet)) => return self.drop(cx, cx.now, packet, DropCause::QueueFull),
                 Err(Refused::Waiting { evicted, arrival }) => {
                     self.drop(cx, cx.now, evicted, DropCause::QueueFull);
@@ -189,13 +196,28 @@ impl Link {
         }
     }
 
+    /// The packet that is served next, at `at`; what the discipline drops before it ends there.
+    #[inline]
+    pub(crate) fn next_packet(&mut self, cx: &mut Cx<'_>, at: Instant) -> Option<Pkt> {
+        self.stats.waited(at, self.queue.len());
+        let packet = self.queue.pop(at);
+        self.drop_unwanted(cx, at);
+        packet
+    }
+
+    #[inline]
+    fn drop_unwanted(&mut self, cx: &mut Cx<'_>, at: Instant) {
+        while let Some((packet, cause)) = self.queue.take_dropped() {
+            self.drop(cx, at, packet, cause);
+        }
+    }
+
     /// Begins every service that should have begun by now.
     #[inline]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         while self.busy_until <= cx.now && !self.queue.is_empty() {
             let start = self.busy_until;
-            self.stats.waited(start, self.queue.len());
-            if let Some(packet) = self.queue.pop() {
+            if let Some(packet) = self.next_packet(cx, start) {
                 self.serve(cx, packet, start, false);
             }
         }

@@ -1,4 +1,6 @@
-//! Queues: drop-tail, and what a router may do for low-priority packets. The packet in service is not counted.
+//! Queues: drop-tail, what a router may do for low-priority packets, and the disciplines that have files of their own. The packet in service is not counted.
+//!
+//! A queue is told the time: when a packet comes and when one is served. It never acts in between, so it is as lazy and as exact as the link.
 //!
 //! Low priority is the lower-effort code point (LE, RFC 8622). Disciplines of routers that TCP-Peach and TCP-Swift count on:
 //!   pushout:   one shared buffer; an arrival of normal priority that finds it full evicts the newest of low priority; low is served only when no normal packet waits
@@ -7,7 +9,11 @@
 //!   fifo:      marks are ignored
 //! Deviation: `wred` spreads its drops evenly (the shares are added up, and each whole one is a drop) where a router draws for each: the same share, without runs of luck.
 
-use bentpipe_base::{Dscp, Pkt, Size};
+use crate::codel::{Codel, CodelQueue};
+use crate::drop_head;
+use crate::fq_codel::{Flows, FqCodel};
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Dscp, Instant, Packet, Pkt, Size};
 use std::collections::VecDeque;
 
 /// How much may wait.
@@ -19,18 +25,42 @@ pub enum Capacity {
     Bytes(Size),
 }
 
-/// What a queue does with low-priority packets.
+impl Capacity {
+    /// True when so many packets of so many bytes together may wait.
+    #[inline]
+    pub(crate) const fn holds(self, packets: usize, bytes: Size) -> bool {
+        match self {
+            Self::Packets(n) => packets <= n as usize,
+            Self::Bytes(n) => bytes.0 <= n.0,
+        }
+    }
+}
+
+/// Who is served next, and who is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// Nothing: first in, first out.
+    /// First in, first out; an arrival that finds no room is dropped.
     #[default]
     Fifo,
-    /// They are served last, and give way to arrivals of normal priority.
+    /// First in, first out; an arrival that finds no room takes the place of the oldest.
+    DropHead,
+    /// First in, first out; what waits too long is dropped or marked.
+    Codel(Codel),
+    /// The same for each flow apart, and flows take turns.
+    FqCodel(FqCodel),
+    /// Low priority is served last, and gives way to arrivals of normal priority.
     Pushout,
-    /// They are refused when more than one packet waits.
+    /// Low priority is refused when more than one packet waits.
     Threshold,
-    /// They are refused the more often the fuller the queue.
+    /// Low priority is refused the more often the fuller the queue.
     Wred,
+}
+
+impl Discipline {
+    /// True when packets of low priority are served or dropped otherwise than others.
+    pub const fn minds_priority(self) -> bool {
+        matches!(self, Self::Pushout | Self::Threshold | Self::Wred)
+    }
 }
 
 /// Packets that may wait for a low-priority arrival to be taken, under [`Discipline::Threshold`].
@@ -52,14 +82,15 @@ impl DropTail {
         Self { capacity, bytes: Size::ZERO, packets: VecDeque::new() }
     }
 
+    /// How much may wait.
+    pub(crate) const fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
     /// Takes the packet, if it fits beside `others` packets of `bytes` bytes.
-    fn push_beside(&mut self, packet: Pkt, others: usize, bytes: Size) -> Result<(), Pkt> {
+    pub(crate) fn push_beside(&mut self, packet: Pkt, others: usize, bytes: Size) -> Result<(), Pkt> {
         let size = packet.wire_len();
-        let fits = match self.capacity {
-            Capacity::Packets(n) => self.packets.len() + others < n as usize,
-            Capacity::Bytes(n) => self.bytes + bytes + size <= n,
-        };
-        if !fits {
+        if !self.capacity.holds(self.packets.len() + others + 1, self.bytes + bytes + size) {
             return Err(packet);
         }
         self.bytes += size;
@@ -67,7 +98,7 @@ impl DropTail {
         Ok(())
     }
 
-    fn pop(&mut self) -> Option<Pkt> {
+    pub(crate) fn pop(&mut self) -> Option<Pkt> {
         let packet = self.packets.pop_front()?;
         self.bytes = self.bytes - packet.wire_len();
         Some(packet)
@@ -84,17 +115,46 @@ impl DropTail {
 
 impl From<DropTail> for Queue {
     fn from(tail: DropTail) -> Self {
-        Self { tail, priority: None }
+        Self { tail, more: None }
     }
 }
 
 /// What waits before a link.
 #[derive(Debug)]
 pub struct Queue {
-    /// All packets, or with pushout those of normal priority.
+    /// All packets that wait in one line; with pushout those of normal priority, under CoDel and FQ-CoDel none.
     tail: DropTail,
-    /// Boxed: most queues do nothing for low priority.
-    priority: Option<Box<Priority>>,
+    /// Boxed: most queues are drop-tail.
+    more: Option<Box<More>>,
+}
+
+/// What drop-tail does not have.
+#[derive(Debug)]
+enum More {
+    Priority(Priority),
+    DropHead,
+    Codel(CodelQueue, Dropped),
+    FqCodel(Flows, Dropped),
+}
+
+/// What a discipline that manages its queue did to packets that waited.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped {
+    packets: VecDeque<(Pkt, DropCause)>,
+    /// Packets marked CE.
+    pub(crate) marked: u64,
+}
+
+impl Dropped {
+    pub(crate) fn push(&mut self, packet: Pkt, cause: DropCause) {
+        self.packets.push_back((packet, cause));
+    }
+
+    /// What was dropped and not taken yet.
+    #[cfg(test)]
+    pub(crate) const fn packets(&self) -> &VecDeque<(Pkt, DropCause)> {
+        &self.packets
+    }
 }
 
 #[derive(Debug)]
@@ -108,13 +168,23 @@ struct Priority {
 }
 
 impl Queue {
-    /// An empty queue.
-    pub fn new(capacity: Capacity, discipline: Discipline) -> Self {
-        let priority = Priority { discipline, low: VecDeque::new(), low_bytes: Size::ZERO, due: 0.0 };
-        Self {
-            tail: DropTail::new(capacity),
-            priority: (discipline != Discipline::Fifo).then(|| Box::new(priority)),
-        }
+    /// An empty queue. `key` is for disciplines that hash: another one puts flows together in another way.
+    pub fn new(capacity: Capacity, discipline: Discipline, key: u64) -> Self {
+        let more = match discipline {
+            Discipline::Fifo => None,
+            Discipline::Pushout | Discipline::Threshold | Discipline::Wred => {
+                Some(More::Priority(Priority {
+                    discipline,
+                    low: VecDeque::new(),
+                    low_bytes: Size::ZERO,
+                    due: 0.0,
+                }))
+            }
+            Discipline::DropHead => Some(More::DropHead),
+            Discipline::Codel(codel) => Some(More::Codel(CodelQueue::new(codel), Dropped::default())),
+            Discipline::FqCodel(fq) => Some(More::FqCodel(Flows::new(fq, key), Dropped::default())),
+        };
+        Self { tail: DropTail::new(capacity), more: more.map(Box::new) }
     }
 
     /// How much may wait.
@@ -127,39 +197,106 @@ impl Queue {
         self.tail.capacity = capacity;
     }
 
-    /// Takes the packet.
+    /// Takes the packet, which comes at `now`. What it drives out may be told here or by [`Queue::take_dropped`].
     ///
     /// # Errors
     /// Gives back a packet that must be dropped: this one, and then nothing has changed; or one that waited, and then try again with what [`Refused`] holds.
     #[inline]
-    pub fn push(&mut self, packet: Pkt) -> Result<(), Refused> {
-        match &mut self.priority {
+    pub fn push(&mut self, packet: Pkt, now: Instant) -> Result<(), Refused> {
+        match self.more.as_deref_mut() {
             None => self.tail.push_beside(packet, 0, Size::ZERO).map_err(Refused::Arrival),
-            Some(priority) => priority.push(&mut self.tail, packet),
+            Some(more) => more.push(&mut self.tail, packet, now),
         }
     }
 
-    /// The packet that is served next.
+    /// The packet that is served next, at `at`. Ask for what was dropped before it with [`Queue::take_dropped`].
     #[inline]
-    pub fn pop(&mut self) -> Option<Pkt> {
-        self.tail.pop().or_else(|| self.priority.as_mut()?.pop())
+    pub fn pop(&mut self, at: Instant) -> Option<Pkt> {
+        match self.more.as_deref_mut() {
+            None | Some(More::DropHead) => self.tail.pop(),
+            Some(More::Priority(priority)) => self.tail.pop().or_else(|| priority.pop()),
+            Some(More::Codel(codel, dropped)) => codel.pop(at, dropped),
+            Some(More::FqCodel(flows, dropped)) => flows.pop(at, dropped),
+        }
+    }
+
+    /// A packet that waited and that the discipline gave up, and why.
+    #[inline]
+    pub fn take_dropped(&mut self) -> Option<(Pkt, DropCause)> {
+        match self.more.as_deref_mut() {
+            Some(More::Codel(_, dropped) | More::FqCodel(_, dropped)) => dropped.packets.pop_front(),
+            _ => None,
+        }
+    }
+
+    /// Packets marked CE so far; `None` for a discipline that marks none.
+    pub fn marked(&self) -> Option<u64> {
+        match self.more.as_deref()? {
+            More::Codel(codel, dropped) => codel.parameters.ecn.then_some(dropped.marked),
+            More::FqCodel(flows, dropped) => flows.marks().then_some(dropped.marked),
+            More::Priority(_) | More::DropHead => None,
+        }
+    }
+
+    /// Nothing waits, and the link has nothing to send.
+    #[inline]
+    pub fn rest(&mut self) {
+        if let Some(More::FqCodel(flows, _)) = self.more.as_deref_mut() {
+            flows.rest();
+        }
+    }
+
+    /// After [`Queue::rest`] `packet` is served without having waited.
+    #[inline]
+    pub fn pass(&mut self, packet: &Packet) {
+        match self.more.as_deref_mut() {
+            Some(More::Codel(codel, _)) => codel.largest = codel.largest.max(packet.wire_len()),
+            Some(More::FqCodel(flows, _)) => flows.pass(packet),
+            _ => {}
+        }
     }
 
     /// Packets waiting.
     #[inline]
     pub fn len(&self) -> usize {
-        self.tail.packets.len() + self.priority.as_ref().map_or(0, |p| p.low.len())
+        self.tail.packets.len() + self.more.as_deref().map_or(0, More::len)
     }
 
     /// True when nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.tail.packets.is_empty() && self.priority.as_ref().is_none_or(|p| p.low.is_empty())
+        self.tail.packets.is_empty() && self.more.as_deref().is_none_or(|m| m.len() == 0)
     }
 
     /// Bytes waiting.
     pub fn backlog(&self) -> Size {
-        self.tail.bytes + self.priority.as_ref().map_or(Size::ZERO, |p| p.low_bytes)
+        self.tail.bytes
+            + match self.more.as_deref() {
+                None | Some(More::DropHead) => Size::ZERO,
+                Some(More::Priority(priority)) => priority.low_bytes,
+                Some(More::Codel(codel, _)) => codel.lane.bytes,
+                Some(More::FqCodel(flows, _)) => flows.bytes(),
+            }
+    }
+}
+
+impl More {
+    fn push(&mut self, tail: &mut DropTail, packet: Pkt, now: Instant) -> Result<(), Refused> {
+        match self {
+            Self::Priority(priority) => priority.push(tail, packet),
+            Self::DropHead => drop_head::push(tail, packet),
+            Self::Codel(codel, _) => codel.push(packet, now, tail.capacity),
+            Self::FqCodel(flows, dropped) => flows.push(packet, now, tail.capacity, dropped),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Priority(priority) => priority.low.len(),
+            Self::DropHead => 0,
+            Self::Codel(codel, _) => codel.lane.len(),
+            Self::FqCodel(flows, _) => flows.len(),
+        }
     }
 }
 
@@ -191,7 +328,7 @@ impl Priority {
             }
             Discipline::Threshold => low && tail.packets.len() > THRESHOLD,
             Discipline::Wred => low && self.wred_drops(tail),
-            Discipline::Fifo => false,
+            _ => false,
         };
         if refused {
             return Err(Refused::Arrival(packet));
@@ -201,11 +338,7 @@ impl Priority {
 
     fn push_low(&mut self, tail: &DropTail, packet: Pkt) -> Result<(), Refused> {
         let size = packet.wire_len();
-        let fits = match tail.capacity {
-            Capacity::Packets(n) => tail.packets.len() + self.low.len() < n as usize,
-            Capacity::Bytes(n) => tail.bytes + self.low_bytes + size <= n,
-        };
-        if !fits {
+        if !tail.capacity.holds(tail.packets.len() + self.low.len() + 1, tail.bytes + self.low_bytes + size) {
             return Err(Refused::Arrival(packet));
         }
         self.low_bytes += size;
@@ -236,11 +369,11 @@ impl Priority {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use bentpipe_base::{Body, Packet};
 
-    fn packet(payload: u32) -> Pkt {
+    pub(crate) fn packet(payload: u32) -> Pkt {
         let mut p = Packet { body: Body { off: 0, len: payload }, ..Packet::default() };
         p.seal();
         Box::new(p)
@@ -253,61 +386,75 @@ mod tests {
     }
 
     /// What comes out, by payload.
-    fn order(q: &mut Queue) -> Vec<u32> {
-        core::iter::from_fn(|| q.pop()).map(|p| p.body.len).collect()
+    pub(crate) fn order(q: &mut Queue) -> Vec<u32> {
+        core::iter::from_fn(|| q.pop(Instant::ZERO)).map(|p| p.body.len).collect()
     }
 
     #[test]
     fn refuses_what_does_not_fit_in_packets_and_in_bytes() {
-        let mut q = Queue::new(Capacity::Packets(2), Discipline::Fifo);
-        assert!(q.push(packet(1000)).is_ok() && q.push(packet(1)).is_ok());
-        assert!(q.push(packet(1)).is_err());
-        let mut q = Queue::new(Capacity::Bytes(Size(2080)), Discipline::Fifo);
-        assert!(q.push(packet(1000)).is_ok() && q.push(packet(1000)).is_ok());
-        assert!(q.push(packet(0)).is_err());
+        let mut q = Queue::new(Capacity::Packets(2), Discipline::Fifo, 0);
+        assert!(q.push(packet(1000), Instant::ZERO).is_ok() && q.push(packet(1), Instant::ZERO).is_ok());
+        assert!(q.push(packet(1), Instant::ZERO).is_err());
+        let mut q = Queue::new(Capacity::Bytes(Size(2080)), Discipline::Fifo, 0);
+        assert!(q.push(packet(1000), Instant::ZERO).is_ok() && q.push(packet(1000), Instant::ZERO).is_ok());
+        assert!(q.push(packet(0), Instant::ZERO).is_err());
         assert_eq!(q.backlog(), Size(2080));
-        assert_eq!(q.pop().map(|p| p.body.len), Some(1000));
-        assert!(q.push(packet(900)).is_ok());
+        assert_eq!(q.pop(Instant::ZERO).map(|p| p.body.len), Some(1000));
+        assert!(q.push(packet(900), Instant::ZERO).is_ok());
         assert_eq!((q.len(), q.backlog()), (2, Size(1980)));
     }
 
     #[test]
     fn fifo_ignores_marks() {
-        let mut q = Queue::new(Capacity::Packets(2), Discipline::Fifo);
-        assert!(q.push(low(1)).is_ok() && q.push(packet(2)).is_ok());
-        assert!(matches!(q.push(packet(3)), Err(Refused::Arrival(p)) if p.body.len == 3));
+        let mut q = Queue::new(Capacity::Packets(2), Discipline::Fifo, 0);
+        assert!(q.push(low(1), Instant::ZERO).is_ok() && q.push(packet(2), Instant::ZERO).is_ok());
+        assert!(matches!(q.push(packet(3), Instant::ZERO), Err(Refused::Arrival(p)) if p.body.len == 3));
         assert_eq!(order(&mut q), [1, 2]);
     }
 
     #[test]
     fn pushout_serves_low_last_and_evicts_the_newest() {
-        let mut q = Queue::new(Capacity::Packets(3), Discipline::Pushout);
-        assert!(q.push(low(1)).is_ok() && q.push(low(2)).is_ok() && q.push(packet(3)).is_ok());
-        assert!(matches!(q.push(low(4)), Err(Refused::Arrival(p)) if p.body.len == 4), "full for its like");
-        let Err(Refused::Waiting { evicted, arrival }) = q.push(packet(5)) else { panic!("it is full") };
+        let mut q = Queue::new(Capacity::Packets(3), Discipline::Pushout, 0);
+        assert!(
+            q.push(low(1), Instant::ZERO).is_ok()
+                && q.push(low(2), Instant::ZERO).is_ok()
+                && q.push(packet(3), Instant::ZERO).is_ok()
+        );
+        assert!(
+            matches!(q.push(low(4), Instant::ZERO), Err(Refused::Arrival(p)) if p.body.len == 4),
+            "full for its like"
+        );
+        let Err(Refused::Waiting { evicted, arrival }) = q.push(packet(5), Instant::ZERO) else {
+            panic!("it is full")
+        };
         assert_eq!((evicted.body.len, arrival.body.len), (2, 5));
-        assert!(q.push(arrival).is_ok());
+        assert!(q.push(arrival, Instant::ZERO).is_ok());
         assert_eq!((q.len(), q.backlog()), (3, Size(3 * 40 + 9)));
-        let Err(Refused::Waiting { evicted, arrival }) = q.push(packet(6)) else { panic!("it is full") };
+        let Err(Refused::Waiting { evicted, arrival }) = q.push(packet(6), Instant::ZERO) else {
+            panic!("it is full")
+        };
         assert_eq!(evicted.body.len, 1);
-        assert!(q.push(arrival).is_ok());
-        assert!(matches!(q.push(packet(7)), Err(Refused::Arrival(_))), "nothing left to evict");
+        assert!(q.push(arrival, Instant::ZERO).is_ok());
+        assert!(
+            matches!(q.push(packet(7), Instant::ZERO), Err(Refused::Arrival(_))),
+            "nothing left to evict"
+        );
         assert_eq!(order(&mut q), [3, 5, 6]);
         assert!(q.is_empty() && q.backlog() == Size::ZERO);
-        assert!(q.push(low(8)).is_ok() && q.push(packet(9)).is_ok());
+        assert!(q.push(low(8), Instant::ZERO).is_ok() && q.push(packet(9), Instant::ZERO).is_ok());
         assert_eq!(order(&mut q), [9, 8]);
     }
 
     /// A large arrival may need the room of several small ones.
     #[test]
     fn pushout_in_bytes_evicts_as_many_as_it_takes() {
-        let mut q = Queue::new(Capacity::Bytes(Size(1000)), Discipline::Pushout);
+        let mut q = Queue::new(Capacity::Bytes(Size(1000)), Discipline::Pushout, 0);
         for _ in 0..4 {
-            assert!(q.push(low(160)).is_ok()); // 200 B each
+            assert!(q.push(low(160), Instant::ZERO).is_ok()); // 200 B each
         }
         let mut arrival = packet(560);
         let mut evicted = 0;
-        while let Err(refused) = q.push(arrival) {
+        while let Err(refused) = q.push(arrival, Instant::ZERO) {
             let Refused::Waiting { arrival: again, .. } = refused else { panic!("it fits in the end") };
             arrival = again;
             evicted += 1;
@@ -317,9 +464,9 @@ mod tests {
 
     #[test]
     fn threshold_takes_low_only_into_a_short_queue() {
-        let mut q = Queue::new(Capacity::Packets(10), Discipline::Threshold);
-        assert!(q.push(packet(1)).is_ok() && q.push(low(2)).is_ok());
-        assert!(q.push(low(3)).is_err() && q.push(packet(4)).is_ok());
+        let mut q = Queue::new(Capacity::Packets(10), Discipline::Threshold, 0);
+        assert!(q.push(packet(1), Instant::ZERO).is_ok() && q.push(low(2), Instant::ZERO).is_ok());
+        assert!(q.push(low(3), Instant::ZERO).is_err() && q.push(packet(4), Instant::ZERO).is_ok());
         assert_eq!(order(&mut q), [1, 2, 4]);
     }
 
@@ -327,15 +474,15 @@ mod tests {
     #[test]
     fn wred_drops_low_by_the_fill() {
         let dropped = |waiting: u32| {
-            let mut q = Queue::new(Capacity::Packets(80), Discipline::Wred);
+            let mut q = Queue::new(Capacity::Packets(80), Discipline::Wred, 0);
             for _ in 0..waiting {
-                assert!(q.push(packet(1)).is_ok());
+                assert!(q.push(packet(1), Instant::ZERO).is_ok());
             }
             (0..100)
                 .filter(|_| {
-                    let refused = q.push(low(1)).is_err();
+                    let refused = q.push(low(1), Instant::ZERO).is_err();
                     if !refused {
-                        let _ = q.pop(); // the length stays
+                        let _ = q.pop(Instant::ZERO); // the length stays
                     }
                     refused
                 })

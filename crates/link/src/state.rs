@@ -83,11 +83,13 @@ impl State {
         causes.into_iter().find(|&(p, _)| p >= 1.0 || (p > 0.0 && rng.unit() < p)).map(|(_, cause)| cause)
     }
 
-    /// Loss probability without that of bit errors.
+    /// True when everything sent is lost, for whatever cause.
+    pub(crate) const fn is_dark(&self) -> bool {
+        self.down || self.blind.is_some()
+    }
+
+    /// Loss probability without that of bit errors, and without an outage.
     pub(crate) fn packet_loss(&self) -> f64 {
-        if self.down || self.blind.is_some() {
-            return 1.0;
-        }
         // in this form one process alone is exact
         [self.handover, self.fade, self.loss, self.burst].iter().fold(0.0, |p, q| p + q - p * q)
     }

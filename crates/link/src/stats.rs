@@ -28,6 +28,8 @@ pub struct LinkStats {
     pub queue_peak: u32,
     /// Most packets that waited since somebody last asked.
     pub(crate) recent_peak: u32,
+    /// Packets marked CE in the queue; `None` for a discipline that marks none.
+    pub marked: Option<u64>,
     drops: [u64; DropCause::ALL.len()],
     /// Packets waiting, integrated over time, up to `queue_since`.
     queue_ns: u128,
@@ -40,6 +42,7 @@ impl LinkStats {
         served: Served::NONE,
         queue_peak: 0,
         recent_peak: 0,
+        marked: None,
         drops: [0; DropCause::ALL.len()],
         queue_ns: 0,
         queue_since: Instant::ZERO,
@@ -74,12 +77,12 @@ impl LinkStats {
 
     /// Packets lost on the way, after the queue.
     pub fn lost(&self) -> u64 {
-        self.drops().map(|(_, n)| n).sum::<u64>() - self.overflowed()
+        self.drops().map(|(_, n)| n).sum::<u64>() - self.dropped_in_queue()
     }
 
-    /// Packets that found the queue full.
-    pub const fn overflowed(&self) -> u64 {
-        self.drops[DropCause::QueueFull as usize]
+    /// Packets that ended in the queue: it was full, or its discipline gave them up.
+    pub const fn dropped_in_queue(&self) -> u64 {
+        self.drops[DropCause::QueueFull as usize] + self.drops[DropCause::Aqm as usize]
     }
 
     /// Mean number of waiting packets since `before` was copied, `time` ago.

@@ -20,6 +20,7 @@ use crate::look::Look;
 use crate::orbit::{Orbit, Passes, Schedule, SlotStreams};
 use crate::outage::Times;
 use crate::queue::{Capacity, Queue};
+use crate::recorded::Replay;
 use crate::state::{Process, State};
 use crate::timeline::Timeline;
 use crate::user::User;
@@ -37,7 +38,7 @@ pub(crate) struct Varying {
     state: State,
     /// Until when `state` holds.
     until: Instant,
-    /// What sets the link's own values: timeline, scheduled capacity, orbit.
+    /// What sets the link's own values: timeline, scheduled capacity, recorded delay and loss, orbit.
     course: Vec<Box<dyn Process>>,
     /// What a user has changed: it replaces what the course says.
     pub(crate) user: User,
@@ -72,7 +73,7 @@ struct Sending {
 
 impl Varying {
     pub(crate) fn new(base: &Base, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
-        let Dynamics { changes, capacity, orbit, fade, bursts, outages, access } = dynamics;
+        let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts, outages, access } = dynamics;
         let mut it = Self::going_on(base, world.open_rng(name, Purpose::Errors), 0, Instant::ZERO);
         if !changes.is_empty() {
             it.course.push(Box::new(Timeline::new(changes)));
@@ -85,6 +86,9 @@ impl Varying {
                 it.opportunities = Some(Opportunities::new(at, *period, *size));
             }
             None => {}
+        }
+        if delay.is_some() || loss.is_some() {
+            it.course.push(Box::new(Replay { delay: delay.clone(), loss: loss.clone() }));
         }
         it.course.extend(orbit.as_ref().map(|orbit| moving(orbit, name, world)));
         it.weather.extend(fade.as_ref().map(|fade| fading(fade, name, world)));
@@ -250,6 +254,7 @@ impl Varying {
             one_way: self.state.one_way,
             ber: self.state.bit_errors(),
             packet_loss: self.state.packet_loss(),
+            dark: self.state.is_dark(),
             fade_db: self.state.fade_db,
             queue_packets: queue.len(),
             queue_bytes: queue.backlog(),
@@ -297,6 +302,7 @@ impl Link {
         let now = cx.now;
         varying.resize(&mut self.queue, now);
         if self.queue.is_empty() && varying.sending.is_none() && self.busy_until <= now {
+            self.queue.rest();
             varying.refresh(cx, now);
             varying.carry = 0;
             if let Some(trace) = varying.in_use() {
@@ -305,6 +311,7 @@ impl Link {
             } else if let Some(again) = varying.closed(now) {
                 self.busy_until = again;
             } else {
+                self.queue.pass(&packet);
                 self.start(cx, varying, packet, now);
                 return;
             }
@@ -337,11 +344,8 @@ impl Link {
             self.busy_until = again;
         } else if varying.is_sending() {
             self.progress(cx, varying, at);
-        } else {
-            self.stats.waited(at, self.queue.len());
-            if let Some(packet) = self.queue.pop() {
-                self.start(cx, varying, packet, at);
-            }
+        } else if let Some(packet) = self.next_packet(cx, at) {
+            self.start(cx, varying, packet, at);
         }
     }
 
@@ -404,8 +408,7 @@ impl Link {
         let mut room = whole;
         while room > 0 {
             if !varying.is_sending() {
-                self.stats.waited(at, self.queue.len());
-                let Some(packet) = self.queue.pop() else { break };
+                let Some(packet) = self.next_packet(cx, at) else { break };
                 self.served.packets += 1;
                 self.served.bytes += packet.wire_len();
                 varying.begin(cx, packet);

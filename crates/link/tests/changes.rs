@@ -5,7 +5,7 @@ mod rig;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Probability, Purpose, Size, World};
 use bentpipe_link::{Base, Capacity, CapacityTrace, Change, Channel, Dynamics, Errors, Fade};
-use bentpipe_link::{Coding, FadeEffect, FadeSource};
+use bentpipe_link::{Coding, FadeEffect, FadeSource, Recorded};
 use rig::{Rig, base, chance, ms, rate};
 
 fn steps(points: &[(Instant, Option<u64>)], repeat: Option<Duration>) -> Dynamics {
@@ -201,4 +201,23 @@ fn a_fade_raises_the_bit_errors_step_by_step() {
         assert!((look.fade_db.unwrap() - db).abs() < 1e-9, "{look:?}");
         assert!((look.ber / Coding::Uncoded.ber(14.59 - db) - 1.0).abs() < 1e-9, "{look:?}");
     }
+}
+
+#[test]
+fn a_recorded_delay_and_loss_are_those_of_their_interval() {
+    let delays = [(0, 20), (10, 50), (20, 30)].map(|(at, delay)| (ms(at), Duration::from_millis(delay)));
+    let delay = Recorded { points: delays.into(), repeat: Some(Duration::from_millis(30)) };
+    let losses = [(ms(0), chance(0.0)), (ms(40), chance(1.0)), (ms(50), chance(0.0))];
+    let loss = Recorded { points: losses.into(), repeat: None };
+    let mut rig =
+        Rig::new(&base(), &Dynamics { delay: Some(delay), loss: Some(loss), ..Dynamics::default() });
+    // a packet of 1000 B takes 1 ms: what holds when its transmission ends is its delay, when it begins its loss
+    for (i, at) in [0, 8, 10, 20, 31, 39, 40, 49, 50, 60].into_iter().enumerate() {
+        rig.send(ms(at), i as u64, 1000);
+    }
+    let fates = rig.fates(ms(500));
+    assert_eq!(fates.dropped, [(6, DropCause::PacketLoss), (7, DropCause::PacketLoss)]);
+    let took: Vec<_> = fates.delivered.iter().map(|(at, i)| (*i, at.0 / 1_000_000)).collect();
+    // the one sent at 20 ms would arrive at 51 ms, before the one of 10 ms: it comes with it, at 61 ms
+    assert_eq!(took, [(0, 21), (1, 29), (2, 61), (3, 61), (4, 61), (5, 61), (8, 81), (9, 81)]);
 }

@@ -3,7 +3,7 @@
 mod rig;
 
 use bentpipe_base::trace::DropCause;
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_link::{
     Acm, Base, Capacity, Coding, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages, Rain,
 };
@@ -149,11 +149,12 @@ fn bit_errors_of_a_faded_code_lose_as_many_packets_as_its_error_events_say() {
 }
 
 #[test]
-fn adaptive_coding_turns_a_fade_into_a_change_of_rate() {
+fn adaptive_coding_without_a_margin_is_blind_until_the_decision_comes() {
     // 13.5 dB: 16APSK 9/10; a step to 5.5 dB at 10 s: QPSK 3/4; to -4 dB at 20 s: nothing
     let points = [(0, 0.0), (10_000, 0.0), (10_000, 8.0), (20_000, 8.0), (20_000, 17.5)];
     let source = FadeSource::Profile(points.map(|(at, db)| (ms(at), db)).into());
-    let effect = FadeEffect::Acm(Acm { clear_db: 13.5, hysteresis_db: 0.5, delay: millis(700) });
+    let effect =
+        FadeEffect::Acm(Acm { clear_db: 13.5, hysteresis_db: 0.5, margin_db: Some(0.0), delay: millis(700) });
     let fade = Fade { source, effect, every: millis(100) };
     let mut rig = Rig::new(&base(), &Dynamics { fade: Some(fade), ..Dynamics::default() });
     for i in 0..300 {
@@ -168,4 +169,48 @@ fn adaptive_coding_turns_a_fade_into_a_change_of_rate() {
     assert_eq!(took(99), millis(101));
     // 8 Mbit/s x 1.487 / 3.567 = 3.335 Mbit/s
     assert_eq!(took(107), Duration(100_000_000 + 8_000_000_000_000 / 3_335_015));
+}
+
+/// Packets lost in a fade that grows by `db` in `time` and goes again, and the rates that the link went through.
+fn ramp(margin_db: Option<f64>, db: f64, time: u64) -> (usize, Vec<u64>) {
+    let points =
+        [(0, 0.0), (20_000, 0.0), (20_000 + time, db), (60_000 + time, db), (60_000 + 2 * time, 0.0)];
+    let source = FadeSource::Profile(points.map(|(at, db)| (ms(at), db)).into());
+    let effect = FadeEffect::Acm(Acm { clear_db: 16.5, hysteresis_db: 0.5, margin_db, delay: millis(1000) });
+    let fade = Fade { source, effect, every: millis(100) };
+    let mut rig = Rig::new(&base(), &Dynamics { fade: Some(fade), ..Dynamics::default() });
+    let (end, mut rates) = (80_000 + 2 * time, Vec::new());
+    for i in 0..end / 10 {
+        rig.send(ms(10 * i), i, 100);
+        rates.extend(rig.look(ms(10 * i)).rate.map(Rate::bps));
+    }
+    rates.dedup();
+    let fates = rig.fates(ms(end + 1000));
+    assert!(fates.dropped.iter().all(|d| d.1 == DropCause::Fade));
+    (fates.dropped.len(), rates)
+}
+
+/// Real modems leave a mode before it fails: a fade of 0.2 dB/s, steep for Ka band, goes by without a lost packet.
+#[test]
+fn with_its_margin_adaptive_coding_loses_nothing_in_a_fade_that_goes_on_as_it_did() {
+    for time in [20_000, 40_000, 200_000] {
+        let (lost, rates) = ramp(None, 8.0, time);
+        // with the margin 15.5 dB: 16APSK 9/10; at the end 7.5 dB: 8PSK 2/3
+        let down: Vec<_> = [3.567, 2.967, 2.228, 1.980].map(|e| (e / 3.567 * 8e6 + 0.5) as u64).into();
+        assert_eq!((lost, rates[0], rates.iter().min()), (0, 8_000_000, down.last()), "{time}: {rates:?}");
+        assert_eq!(rates.last(), rates.first(), "back under clear sky");
+        // down in steps that exist, and up again
+        let lowest = rates.iter().position(|r| Some(r) == down.last()).unwrap();
+        assert!(rates[..=lowest].is_sorted_by(|a, b| a > b) && rates[lowest..].is_sorted(), "{rates:?}");
+        assert!(rates.iter().all(|r| down.contains(r)), "{rates:?}");
+    }
+}
+
+#[test]
+fn a_margin_of_one_decibel_is_not_enough_for_a_steep_fade_but_its_slope_is() {
+    // 8 dB in 5 s: 1.6 dB go by in the delay
+    let (without, fixed, following) =
+        (ramp(Some(0.0), 8.0, 5000).0, ramp(Some(1.0), 8.0, 5000).0, ramp(None, 8.0, 5000).0);
+    assert!(without > 100 && fixed > 0 && fixed < without, "{without} {fixed}");
+    assert_eq!(following, 0);
 }

@@ -3,10 +3,12 @@
 
 mod rig;
 
-use bentpipe_base::{Duration, Instant, Probability, Size};
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Dscp, Duration, Ecn, Instant, Packet, Probability, Purpose, Size, World};
 use bentpipe_link::{
-    Access, Acm, Base, Capacity, CapacityTrace, Change, Coding, Dama, Dynamics, Fade, FadeEffect, FadeSource,
-    GilbertElliott, Handover, IdleRelease, Orbit, Outages, Pass, Rain, Slots,
+    Access, Acm, Base, Capacity, CapacityTrace, Change, Channel, Codel, Coding, Dama, Discipline, Dynamics,
+    Errors, Fade, FadeEffect, FadeSource, FqCodel, GilbertElliott, Handover, IdleRelease, Orbit, Outages,
+    Pass, Queue, Rain, Recorded, Slots,
 };
 use proptest::option::of;
 use proptest::prelude::*;
@@ -75,6 +77,15 @@ fn capacity() -> impl Strategy<Value = CapacityTrace> {
     prop_oneof![steps, opportunities]
 }
 
+fn recorded<T: core::fmt::Debug + Copy + 'static>(
+    values: BoxedStrategy<T>,
+) -> impl Strategy<Value = Recorded<T>> {
+    (prop::collection::vec((instant(), values), 0..5), of(duration())).prop_map(|(mut points, repeat)| {
+        points.sort_by_key(|p| p.0);
+        Recorded { points: points.into(), repeat }
+    })
+}
+
 fn orbit() -> impl Strategy<Value = Orbit> {
     let pass = (decibel(), decibel(), duration()).prop_map(|(km, deg, every)| {
         Orbit::Pass(Pass { altitude_km: km * 1000.0, min_elevation_deg: deg, every, pace: 1.0 })
@@ -132,9 +143,14 @@ fn fade() -> impl Strategy<Value = Fade> {
     ];
     let effect = prop_oneof![
         (coding, decibel()).prop_map(|(coding, clear_db)| FadeEffect::Coding { coding, clear_db }),
-        (decibel(), decibel(), duration()).prop_map(|(clear_db, hysteresis_db, delay)| FadeEffect::Acm(
-            Acm { clear_db, hysteresis_db, delay }
-        )),
+        (decibel(), decibel(), of(decibel()), duration()).prop_map(
+            |(clear_db, hysteresis_db, margin_db, delay)| FadeEffect::Acm(Acm {
+                clear_db,
+                hysteresis_db,
+                margin_db,
+                delay
+            })
+        ),
     ];
     (prop_oneof![profile, rain], effect, duration()).prop_map(|(source, effect, every)| Fade {
         source,
@@ -160,17 +176,19 @@ fn dynamics() -> impl Strategy<Value = Dynamics> {
     let outages = (duration(), any::<bool>(), duration(), duration())
         .prop_map(|(every, random, shortest, longest)| Outages { every, random, shortest, longest });
     let changes = prop::collection::vec(change(), 0..4);
-    (changes, of(capacity()), of(orbit()), of(fade()), of(bursts), of(outages), of(access())).prop_map(
-        |(changes, capacity, orbit, fade, bursts, outages, access)| Dynamics {
+    let recorded = (of(recorded(duration().boxed())), of(recorded(probability().boxed())));
+    (changes, of(capacity()), recorded, of(orbit()), of(fade()), of(bursts), of(outages), of(access()))
+        .prop_map(|(changes, capacity, (delay, loss), orbit, fade, bursts, outages, access)| Dynamics {
             changes,
             capacity,
+            delay,
+            loss,
             orbit,
             fade,
             bursts,
             outages,
             access,
-        },
-    )
+        })
 }
 
 fn base() -> impl Strategy<Value = Base> {
@@ -256,7 +274,7 @@ fn run_until(
             Step::Act(Act::Change(change)) => rig.change(at, &change),
             Step::Act(Act::Outage(length)) => rig.outage(at, length),
             Step::Act(Act::Reset) => rig.reset(at),
-            Step::Packet(number, size) => rig.send(at, number, size),
+            Step::Packet(number, size) => rig.send_as(at, number, size, |p| says(p, number)),
         }
     }
     let fates = rig.fates(end.max(rig.now));
@@ -264,12 +282,82 @@ fn run_until(
 }
 
 /// One on which something can change by itself, or a constant one.
-fn link(base: &Base, dynamics: &Dynamics) -> Rig {
-    if dynamics.is_constant() {
-        Rig::constant(base, Capacity::Packets(10), 1)
+fn link(base: &Base, dynamics: &Dynamics, discipline: Discipline, capacity: Capacity) -> Rig {
+    let mut world = World::new(1);
+    let errors = |world: &mut World| Errors {
+        rng: world.open_rng("link", Purpose::Errors),
+        loss: base.loss,
+        ber: base.ber,
+    };
+    let channel = if dynamics.is_constant() {
+        let errors = errors(&mut world);
+        Channel::new(base.rate, base.one_way, base.framing, Some(errors))
     } else {
-        Rig::with(base, dynamics, Capacity::Packets(10), "link", 1)
-    }
+        Channel::varying(base, dynamics, "link", &mut world)
+    };
+    Rig::queued(world, channel, Queue::new(capacity, discipline, 5))
+}
+
+fn discipline() -> impl Strategy<Value = Discipline> {
+    let codel = (duration(), duration(), any::<bool>()).prop_map(|(target, interval, ecn)| Codel {
+        target,
+        interval,
+        ecn,
+    });
+    // short ones, so that something happens
+    let busy = (0_u64..5_000_000, 0_u64..20_000_000, any::<bool>()).prop_map(|(target, interval, ecn)| {
+        Codel { target: Duration(target), interval: Duration(interval), ecn }
+    });
+    let codel = prop_oneof![1 => codel.boxed(), 3 => busy.boxed()].boxed();
+    let quantum = prop_oneof![Just(0), Just(1500), Just(u64::MAX), 0_u64..5000];
+    let fair = (codel.clone(), quantum, 0_u32..6).prop_map(|(codel, quantum, flows)| FqCodel {
+        codel,
+        quantum: Size(quantum),
+        flows,
+    });
+    prop_oneof![
+        2 => Just(Discipline::Fifo),
+        1 => Just(Discipline::Pushout),
+        1 => Just(Discipline::Threshold),
+        1 => Just(Discipline::Wred),
+        2 => Just(Discipline::DropHead),
+        3 => codel.prop_map(Discipline::Codel),
+        4 => fair.prop_map(Discipline::FqCodel),
+    ]
+}
+
+/// Disciplines that drop or mark what waits, quick enough to do so.
+fn managed() -> impl Strategy<Value = Discipline> {
+    let codel = (500_000_u64..5_000_000, 5_000_000_u64..20_000_000, any::<bool>()).prop_map(
+        |(target, interval, ecn)| Codel { target: Duration(target), interval: Duration(interval), ecn },
+    );
+    let fair = (codel.clone(), 256_u64..3000, 1_u32..6).prop_map(|(codel, quantum, flows)| FqCodel {
+        codel,
+        quantum: Size(quantum),
+        flows,
+    });
+    prop_oneof![
+        1 => Just(Discipline::DropHead),
+        3 => codel.prop_map(Discipline::Codel),
+        3 => fair.prop_map(Discipline::FqCodel),
+    ]
+}
+
+/// What packet `number` says of itself.
+fn says(packet: &mut Packet, number: u64) {
+    packet.sport = (number % 3) as u16;
+    packet.dscp = if number.is_multiple_of(4) { Dscp::LE } else { Dscp::DEFAULT };
+    packet.ecn = if number.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
+}
+
+/// The numbers in the order of delivery, each flow's and priority's apart.
+fn in_order(fates: &Fates, discipline: Discipline) -> bool {
+    let apart = |number: &u64| match discipline {
+        Discipline::FqCodel(_) => number % 3,
+        Discipline::Pushout => u64::from(number.is_multiple_of(4)),
+        _ => 0,
+    };
+    (0..3).all(|group| fates.numbers().iter().filter(|n| apart(n) == group).is_sorted())
 }
 
 fn disturbances() -> impl Strategy<Value = Vec<(u64, ())>> {
@@ -282,19 +370,56 @@ proptest! {
     #[test]
     fn every_packet_is_accounted_for_and_looking_changes_nothing(
         base in base(),
-        dynamics in prop_oneof![4 => dynamics().boxed(), 1 => Just(Dynamics::default()).boxed()],
+        dynamics in prop_oneof![4 => dynamics().boxed(), 2 => Just(Dynamics::default()).boxed()],
+        (discipline, capacity) in (discipline(), buffer()),
         packets in packets(),
         acts in prop_oneof![Just(Vec::new()).boxed(), acts().boxed()],
         disturb in disturbances(),
     ) {
-        let (fates, (waiting, flying)) = run(link(&base, &dynamics), &packets, &acts, &[]);
+        let link = || link(&base, &dynamics, discipline, capacity);
+        let (fates, (waiting, flying)) = run(link(), &packets, &acts, &[]);
         prop_assert_eq!(fates.delivered.len() + fates.dropped.len() + waiting + flying, packets.len());
         prop_assert!(fates.arrivals().is_sorted());
         let may_overtake = matches!(&dynamics.orbit, Some(Orbit::Slots(slots)) if slots.reorder);
-        prop_assert!(may_overtake || fates.numbers().is_sorted());
-        let (again, inside) = run(link(&base, &dynamics), &packets, &acts, &disturb);
+        prop_assert!(may_overtake || in_order(&fates, discipline));
+        prop_assert!(fates.marked.iter().all(|number| number.is_multiple_of(2)));
+        let (again, inside) = run(link(), &packets, &acts, &disturb);
         prop_assert_eq!(again, fates);
         prop_assert_eq!(inside, (waiting, flying));
+    }
+
+    /// The same for queues that manage themselves, under a load that makes them: 1000 B take 2 ms and come every 0.2 to 0.8 ms, with times of rest. And a link that could change
+    /// but does not is as one that cannot.
+    #[test]
+    fn a_managed_queue_is_as_exact_as_any(
+        discipline in managed(),
+        one_way in 0_u64..30_000_000,
+        waiting in 20_u32..200,
+        bursts in prop::collection::vec((prop::collection::vec((200_000_u64..800_000, 900_u32..1100), 60..100), 0_u64..400_000_000), 2..4),
+        disturb in prop::collection::vec((0_u64..3_000_000, Just(())), 50..200),
+    ) {
+        let base = Base { rate: rate(4_000_000), one_way: Duration(one_way), ..rig::base() };
+        let mut packets = Vec::new();
+        for (burst, rest) in bursts {
+            packets.extend(burst);
+            if let Some(last) = packets.last_mut() {
+                last.0 += rest;
+            }
+        }
+        let later = Dynamics { changes: vec![(END, Change { loss: Some(chance(0.0)), ..Change::default() })], ..Dynamics::default() };
+        let run = |dynamics: &Dynamics, disturb: &[(u64, ())]| {
+            run(link(&base, dynamics, discipline, Capacity::Packets(waiting)), &packets, &[], disturb)
+        };
+        let (fates, inside) = run(&Dynamics::default(), &[]);
+        prop_assert_eq!(fates.delivered.len() + fates.dropped.len(), packets.len());
+        prop_assert!(in_order(&fates, discipline) && inside == (0, 0));
+        let acted = fates.marked.len() + fates.dropped.iter().filter(|d| d.1 == DropCause::Aqm).count();
+        prop_assert!(acted > 0 || discipline == Discipline::DropHead);
+        for (dynamics, disturb) in [(&Dynamics::default(), &disturb[..]), (&later, &[]), (&later, &disturb)] {
+            let (again, left) = run(dynamics, disturb);
+            prop_assert_eq!(&again, &fates);
+            prop_assert_eq!(left, inside);
+        }
     }
 
     /// Whatever a packet meets when its transmission begins, a user's change at `t` sets as a timeline's at `t` does, at any time and beside
@@ -307,6 +432,8 @@ proptest! {
         acts in acts().boxed(),
     ) {
         let acts: Vec<_> = acts.into_iter().map(|(gap, act)| (gap + 1, only(act, |c| Change { rate: None, delay: None, ..c }))).collect();
+        // a recorded loss goes before a timeline's, a user's before that
+        let dynamics = Dynamics { loss: None, ..dynamics };
         let now = Dynamics { changes: Vec::new(), ..dynamics.clone() };
         let (by_user, _) = run(Rig::with(&base, &now, Capacity::Packets(10), "link", 1), &packets, &acts, &[]);
         let planned = Dynamics { changes: timeline(&acts), ..dynamics };

@@ -6,6 +6,7 @@ pub mod control;
 pub mod digest;
 pub mod endpoint;
 pub mod journal;
+pub mod label;
 pub mod lateness;
 pub mod network;
 pub mod relay;

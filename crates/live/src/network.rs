@@ -6,7 +6,9 @@
 use crate::addresses::Addresses;
 use crate::buffers::{Buffers, Handle, WHOLE};
 use crate::digest::Digest;
-use bentpipe_base::{Addr, Instant, NodeId, Pkt, Size};
+use crate::label::Label;
+use bentpipe_base::{Addr, Ecn, Instant, NodeId, Pkt, Size};
+use bentpipe_link::Discipline;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::build::{Network, build_open};
 use bentpipe_wire::offload::{Super, VnetHeader, addresses};
@@ -27,6 +29,8 @@ pub struct Arrival {
     pub first: Handle,
     /// How many pieces; 1 for a whole super-packet.
     pub pieces: u16,
+    /// A queue marked them on their way: they are to say CE.
+    pub ce: bool,
 }
 
 /// Links and routers with ports in place of hosts.
@@ -123,6 +127,7 @@ impl Net {
         let whole = self.whole;
         let count = |cut: &Super| if whole { 1 } else { u32::try_from(cut.pieces()).unwrap_or(u32::MAX) };
         let destination = addresses(self.buffers.borrow().read(len)).ok().map(|a| a.1);
+        let label = Label::of(self.buffers.borrow().read(len));
         let to = self.addresses.find(destination, host);
         let kept = self.buffers.borrow_mut().keep(len, vnet, count);
         let (Ok((slot, cut)), Some(port)) = (kept, self.network.ports[host]) else {
@@ -131,19 +136,21 @@ impl Net {
         };
         if whole {
             let size = (0..cut.pieces()).map(|i| cut.wire_len(i)).fold(Size::ZERO, |sum, s| sum + s);
-            self.inject(port, Handle { slot, piece: WHOLE }, size, to);
+            self.inject(port, (Handle { slot, piece: WHOLE }, label), size, to);
             return;
         }
         for piece in 0..cut.pieces() {
             let handle = Handle { slot, piece: piece as u16 };
-            self.inject(port, handle, cut.wire_len(piece), to);
+            self.inject(port, (handle, label), cut.wire_len(piece), to);
         }
         self.free_dropped();
     }
 
-    fn inject(&mut self, port: NodeId, handle: Handle, size: Size, to: Addr) {
+    fn inject(&mut self, port: NodeId, (handle, label): (Handle, Label), size: Size, to: Addr) {
         let mut packet = self.blanks.pop().unwrap_or_default();
         packet.set_opaque(handle.pack(), size, to);
+        packet.set_flow(label.flow);
+        (packet.dscp, packet.ecn) = (label.dscp, label.ecn);
         self.network.sim.inject(port, packet);
     }
 
@@ -157,17 +164,19 @@ impl Net {
         let (due, id, packet) = self.next.take().or_else(|| self.network.sim.take_arrived())?;
         let host = self.hosts.get(id.0 as usize).copied().flatten()?;
         let first = Handle::unpack(packet.handle().unwrap_or(u64::MAX));
-        self.note(due, host, first);
+        let ce = packet.ecn == Ecn::Ce;
+        self.note(due, host, (first, ce));
         self.blanks.push(packet);
-        let mut arrival = Arrival { due, host, first, pieces: 1 };
+        let mut arrival = Arrival { due, host, first, pieces: 1, ce };
         let mut last = first;
         while let Some((due, next_id, packet)) = self.network.sim.take_arrived() {
             let handle = Handle::unpack(packet.handle().unwrap_or(u64::MAX));
-            if next_id != id || !last.precedes(handle) {
+            // one header says the same of all
+            if next_id != id || !last.precedes(handle) || ce != (packet.ecn == Ecn::Ce) {
                 self.next = Some((due, next_id, packet));
                 break;
             }
-            self.note(due, host, handle);
+            self.note(due, host, (handle, ce));
             self.blanks.push(packet);
             arrival.pieces += 1;
             last = handle;
@@ -175,9 +184,9 @@ impl Net {
         Some(arrival)
     }
 
-    fn note(&mut self, due: Instant, host: usize, handle: Handle) {
+    fn note(&mut self, due: Instant, host: usize, packet: (Handle, bool)) {
         if let Some(digest) = &mut self.digest {
-            digest.add(due, host, handle, &self.buffers.borrow());
+            digest.add(due, host, packet, &self.buffers.borrow());
         }
     }
 
@@ -200,6 +209,11 @@ impl Net {
 /// True when no link does anything to a packet that depends on its being a wire packet.
 fn passes_whole(scenario: &Scenario) -> bool {
     let mut directions = scenario.links.iter().flat_map(|l| [&l.forward, &l.backward]);
-    directions
-        .all(|d| d.dynamics.is_none() && d.loss.is_zero() && d.ber.is_zero() && d.rate.bps() >= UNLIMITED_BPS)
+    directions.all(|d| {
+        d.discipline == Discipline::Fifo
+            && d.dynamics.is_none()
+            && d.loss.is_zero()
+            && d.ber.is_zero()
+            && d.rate.bps() >= UNLIMITED_BPS
+    })
 }

@@ -321,7 +321,10 @@ impl Core {
             piece => (usize::from(piece), usize::from(arrival.pieces)),
         };
         let mut header = [0; HEADER_SPACE];
-        let part = cut.piece(bytes, first..first + pieces, &mut header);
+        let mut part = cut.piece(bytes, first..first + pieces, &mut header);
+        if arrival.ce {
+            part.mark_ce(bytes, &mut header);
+        }
         let payload = bytes.get(part.payload).unwrap_or_default();
         // what the kernel does not take is counted by the port
         end.port.send(&part.vnet, &[IoSlice::new(&header[..part.header_len]), IoSlice::new(payload)])?;

@@ -10,7 +10,7 @@
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{
-    CapacityTrace, Dynamics, Fade, FadeEffect, FadeSource, Handover, Orbit, SHORTEST_STEP, Slots,
+    CapacityTrace, Dynamics, Fade, FadeEffect, FadeSource, Handover, Orbit, Recorded, SHORTEST_STEP, Slots,
 };
 use bentpipe_scenario::{InstrumentSpec, Reader, Scenario, Start};
 
@@ -103,16 +103,21 @@ impl Clock {
     fn reader(self, reader: &mut Reader) {
         match reader {
             Reader::Eager | Reader::Slow(_) => {}
-            Reader::Pause { from, to } => {
+            Reader::Turns { rates: _, each } => self.step(each),
+            Reader::Pause { from, to, every } => {
                 self.date(from);
                 self.date(to);
+                if let Some(every) = every {
+                    self.step(every);
+                }
             }
             Reader::StopAt(at) => self.date(at),
         }
     }
 
     fn dynamics(self, dynamics: &mut Dynamics) {
-        let Dynamics { changes, capacity, orbit, fade, bursts: _, outages, access: _ } = dynamics;
+        let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts: _, outages, access: _ } =
+            dynamics;
         for (at, _) in changes {
             self.date(at);
         }
@@ -121,6 +126,12 @@ impl Clock {
             if let Some(repeat) = repeat {
                 self.step(repeat);
             }
+        }
+        if let Some(series) = delay {
+            self.series(series);
+        }
+        if let Some(series) = loss {
+            self.series(series);
         }
         match orbit {
             Some(Orbit::Pass(pass)) => {
@@ -137,6 +148,13 @@ impl Clock {
             self.span(&mut outages.every);
             self.span(&mut outages.shortest);
             self.span(&mut outages.longest);
+        }
+    }
+
+    fn series<T: Copy>(self, series: &mut Recorded<T>) {
+        series.points = series.points.iter().map(|&(at, value)| (Instant(self.time(at.0)), value)).collect();
+        if let Some(repeat) = &mut series.repeat {
+            self.step(repeat);
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::buffers::{Buffers, Handle, WHOLE};
 use crate::network::Net;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
-use bentpipe_base::{Duration, Instant, NodeId, Packet};
+use bentpipe_base::{Duration, Ecn, Instant, NodeId, Packet};
 use bentpipe_scenario::CaptureSpec;
 use bentpipe_wire::offload::{HEADER_SPACE, complete};
 use std::cell::RefCell;
@@ -35,8 +35,8 @@ pub enum Point {
 }
 
 impl Point {
-    /// The place of its interface in a capture: in, out, dropped.
-    pub const fn interface(self) -> usize {
+    /// Its place among the files of a capture: in, out, dropped.
+    pub const fn index(self) -> usize {
         match self {
             Self::In => 0,
             Self::Out => 1,
@@ -65,7 +65,7 @@ pub struct Record {
 pub struct Chunk {
     bytes: Vec<u8>,
     records: Vec<Record>,
-    /// Packets that found no room since the chunk before, by capture and interface.
+    /// Packets that found no room since the chunk before, by capture and point.
     lost: Vec<[u64; 3]>,
 }
 
@@ -193,7 +193,7 @@ impl Tap {
         let _ = self.outlet.full.try_send(chunk);
     }
 
-    fn packet(&mut self, i: usize, at: Instant, point: Point, handle: Handle) {
+    fn packet(&mut self, i: usize, at: Instant, point: Point, (handle, ce): (Handle, bool)) {
         let pieces = {
             let buffers = self.buffers.borrow();
             let Some((cut, _)) = buffers.get(handle.slot) else { return };
@@ -204,19 +204,22 @@ impl Tap {
         };
         for piece in pieces {
             if self.make_room(at) {
-                self.keep(i, at, point, (handle.slot, piece));
+                self.keep(i, at, point, (handle.slot, piece, ce));
             } else if let Some(lost) = self.lost.get_mut(self.wanted[i].capture) {
-                lost[point.interface()] += 1;
+                lost[point.index()] += 1;
             }
         }
     }
 
-    fn keep(&mut self, i: usize, at: Instant, point: Point, (slot, piece): (u32, usize)) {
+    fn keep(&mut self, i: usize, at: Instant, point: Point, (slot, piece, ce): (u32, usize, bool)) {
         let buffers = self.buffers.borrow();
         let Some((cut, source)) = buffers.get(slot) else { return };
         let Wanted { capture, snap, .. } = self.wanted[i];
         let mut header = [0; HEADER_SPACE];
-        let part = cut.piece(source, piece..piece + 1, &mut header);
+        let mut part = cut.piece(source, piece..piece + 1, &mut header);
+        if ce {
+            part.mark_ce(source, &mut header);
+        }
         let bytes = &mut self.chunk.bytes;
         let start = bytes.len();
         bytes.extend_from_slice(header.get(..part.header_len).unwrap_or_default());
@@ -246,7 +249,7 @@ impl Sink for Tap {
         for i in 0..self.wanted.len() {
             let w = &self.wanted[i];
             if w.node == node && w.from <= now && now < w.to {
-                self.packet(i, now, point, handle);
+                self.packet(i, now, point, (handle, packet.ecn == Ecn::Ce));
             }
         }
     }

@@ -98,7 +98,7 @@ fn a_change_says_when_it_took_effect_and_what_was_before() {
         done(desk.change(&mut net, None, &set(Some("satellite"), Way::Backward, values))).lines().collect();
     assert_eq!(
         lines,
-        ["at 12.500000 s  satellite-return: buffer 7 packets (was 64000 B), down: nothing gets through"]
+        ["at 12.500000 s  satellite-return: buffer 7 packets (was 64000 B), down; nothing gets through"]
     );
     net.advance(seconds(20.0));
     let reset = Request::Reset { on: On { link: Some("satellite-return".to_owned()), way: Way::Both } };
@@ -106,7 +106,7 @@ fn a_change_says_when_it_took_effect_and_what_was_before() {
     assert_eq!(
         lines,
         [
-            "at 20.000000 s  satellite-return: as the link has it: rate 2 Mbit/s (was 5 Mbit/s), buffer 64000 B (was 7 packets), loss 0.01 (was 1)"
+            "at 20.000000 s  satellite-return: as the link has it: rate 2 Mbit/s (was 5 Mbit/s), buffer 64000 B (was 7 packets), loss 0.01 (was 0.001), not down any more"
         ]
     );
 }
@@ -132,6 +132,62 @@ fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
     net.advance(seconds(6.0));
     let links = desk.links(&mut net);
     assert!(links.iter().all(|l| l.up && l.outage_until_s.is_none()), "{links:?}");
+}
+
+/// One line of what was done to `satellite`.
+fn said(net: &mut Net, desk: &Desk, request: &Request) -> String {
+    let done = done(desk.change(net, None, request));
+    let lines: Vec<String> = done.lines().collect();
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    line.split_once("satellite: ").unwrap().1.to_owned()
+}
+
+#[test]
+fn an_outage_is_told_apart_from_losses() {
+    let (mut net, mut desk) = bench(TWO_HOSTS);
+    net.advance(seconds(1.0));
+    let on = || On { link: Some("satellite".to_owned()), way: Way::Forward };
+    let outage = |s: u64| Request::Outage { on: on(), length_ns: s * 1_000_000_000 };
+    let values = |values| Request::Set { on: on(), values };
+    let loss = |loss| values(Values { loss: Some(loss), ..Values::default() });
+    let up = |up| values(Values { up: Some(up), ..Values::default() });
+    said(&mut net, &desk, &outage(5));
+    // the loss that was and is beneath the outage, not that of the outage
+    let line = said(&mut net, &desk, &loss(1e-3));
+    assert_eq!(line, "loss 0.001 (was 0); nothing gets through until 6.000000 s");
+    let forward = &desk.links(&mut net)[0];
+    assert_eq!((forward.up, forward.loss, forward.outage_until_s), (false, 1e-3, Some(6.0)));
+    let line = said(&mut net, &desk, &outage(1));
+    assert_eq!(line, "nothing gets through until 6.000000 s: the outage before this one lasts longer");
+    // what ends an outage says so
+    let line = said(&mut net, &desk, &Request::Reset { on: on() });
+    assert_eq!(line, "as the link has it: loss 0 (was 0.001), the outage until 6.000000 s is over");
+    assert!(desk.links(&mut net)[0].up);
+    said(&mut net, &desk, &outage(5));
+    assert_eq!(said(&mut net, &desk, &up(true)), "up, the outage until 6.000000 s is over");
+    // taken down in an outage: both are told, and both end
+    said(&mut net, &desk, &outage(5));
+    let line = said(&mut net, &desk, &up(false));
+    assert_eq!(line, "down; nothing gets through: it is down, and in an outage until 6.000000 s");
+    let line = said(&mut net, &desk, &Request::Reset { on: on() });
+    assert_eq!(line, "as the link has it: not down any more, the outage until 6.000000 s is over");
+    let line = said(&mut net, &desk, &Request::Reset { on: on() });
+    assert_eq!(line, "as the link has it: nothing was different");
+}
+
+/// An outage of the timeline is not a user's: `reset` leaves it, and says so.
+#[test]
+fn an_outage_of_the_links_own_outlasts_a_reset() {
+    let text = format!("{TWO_HOSTS}\n[[timeline]]\nat = \"1 s\"\nlink = \"satellite\"\nup = false\n");
+    let (mut net, desk) = bench(&text);
+    net.advance(seconds(2.0));
+    let on = || On { link: Some("satellite".to_owned()), way: Way::Forward };
+    let values = Values { loss: Some(0.5), ..Values::default() };
+    let own = "nothing gets through: an outage of the link's own";
+    let line = said(&mut net, &desk, &Request::Set { on: on(), values });
+    assert_eq!(line, format!("loss 0.5 (was 0); {own}"));
+    let line = said(&mut net, &desk, &Request::Reset { on: on() });
+    assert_eq!(line, format!("as the link has it: loss 0 (was 0.5); {own}"));
 }
 
 #[test]

@@ -4,12 +4,12 @@
 
 mod support;
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Dscp, Ecn, Instant};
 use bentpipe_live::{Addresses, Net};
 use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_wire::offload::{HEADER_SPACE, VnetHeader};
 use bentpipe_wire::parse;
-use support::super_packet;
+use support::{super_packet, super_packet_as};
 
 const MSS: usize = 1460;
 
@@ -32,6 +32,35 @@ fn give(net: &mut Net, at: u64, seq: u32, payload: usize) {
     let (bytes, vnet) = super_packet(MSS, seq, payload, true);
     assert!(net.buffers.borrow_mut().write(&bytes));
     net.accept(0, bytes.len(), &vnet, Instant(at));
+}
+
+/// As `give`, of another port and with code points.
+fn give_as(net: &mut Net, seq: u32, payload: usize, says: (u16, Dscp, Ecn)) {
+    let (bytes, vnet) = super_packet_as(MSS, seq, payload, true, says);
+    assert!(net.buffers.borrow_mut().write(&bytes));
+    net.accept(0, bytes.len(), &vnet, Instant(0));
+}
+
+/// Source port and ECN field of each wire packet that has arrived, as its header says once it leaves.
+fn headers(net: &mut Net) -> Vec<(u16, Ecn)> {
+    let mut all = Vec::new();
+    while let Some(arrival) = net.take_arrival() {
+        {
+            let buffers = net.buffers.borrow();
+            let (cut, bytes) = buffers.get(arrival.first.slot).unwrap();
+            let first = usize::from(arrival.first.piece);
+            let mut header = [0; HEADER_SPACE];
+            let mut part = cut.piece(bytes, first..first + usize::from(arrival.pieces), &mut header);
+            if arrival.ce {
+                part.mark_ce(bytes, &mut header);
+            }
+            let packet = [&header[..part.header_len], &bytes[part.payload]].concat();
+            let segment = parse(&packet).unwrap();
+            all.extend(core::iter::repeat_n((segment.sport, segment.ecn), usize::from(arrival.pieces)));
+        }
+        net.done(&arrival);
+    }
+    all
 }
 
 /// What has arrived: when due, how many pieces, and the sequence number and length of each.
@@ -132,4 +161,51 @@ fn what_is_not_ip_is_counted() {
     assert!(net.buffers.borrow_mut().write(b"not a packet"));
     net.accept(0, 12, &VnetHeader::default(), Instant(1));
     assert_eq!(net.not_ip(), 1);
+}
+
+#[test]
+fn codel_marks_real_packets_that_understand_it_and_drops_others() {
+    let link = "rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"1000 packets\"\n\
+                discipline = { codel = { target = \"5 ms\", interval = \"20 ms\" } }";
+    let run = |ecn| {
+        let mut net = net(link);
+        for i in 0..5 {
+            give_as(&mut net, i * 40 * MSS as u32, 40 * MSS, (1, Dscp::DEFAULT, ecn));
+        }
+        net.advance(Instant(1_000_000_000));
+        let headers = headers(&mut net);
+        assert_eq!(net.buffers.borrow().in_use().0, 0, "all is given back");
+        let links = bentpipe_sim::link_reports(&mut net.network);
+        let dropped = links[0].drops.get("aqm").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        (headers, dropped, links[0].marked.unwrap())
+    };
+    let (headers, dropped, marked) = run(Ecn::Ect0);
+    let ce = headers.iter().filter(|h| h.1 == Ecn::Ce).count();
+    assert_eq!((headers.len(), dropped, marked), (200, 0, ce as u64));
+    assert!(ce > 10 && headers.iter().filter(|h| h.1 == Ecn::Ect0).count() == 200 - ce, "{ce}");
+    let (headers, dropped, marked) = run(Ecn::NotEct);
+    assert!(dropped > 10 && headers.len() as u64 == 200 - dropped && marked == 0, "{dropped}");
+    assert!(headers.iter().all(|h| h.1 == Ecn::NotEct));
+}
+
+#[test]
+fn fq_codel_tells_real_flows_apart_and_pushout_their_priority() {
+    let link = |discipline| {
+        net(&format!(
+            "rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"1000 packets\"\ndiscipline = \"{discipline}\""
+        ))
+    };
+    let ports = |net: &mut Net| {
+        net.advance(Instant(1_000_000_000));
+        headers(net).iter().map(|h| h.0).collect::<Vec<_>>()
+    };
+    let mut fair = link("fq_codel");
+    give_as(&mut fair, 0, 20 * MSS, (1, Dscp::DEFAULT, Ecn::NotEct));
+    give_as(&mut fair, 0, 3 * MSS, (2, Dscp::DEFAULT, Ecn::NotEct));
+    // one is being sent; then they take turns
+    assert_eq!(ports(&mut fair)[..8], [1, 2, 1, 2, 1, 2, 1, 1]);
+    let mut pushout = link("pushout");
+    give_as(&mut pushout, 0, 3 * MSS, (1, Dscp::LE, Ecn::NotEct));
+    give_as(&mut pushout, 0, 3 * MSS, (2, Dscp::DEFAULT, Ecn::NotEct));
+    assert_eq!(ports(&mut pushout), [1, 2, 2, 2, 1, 1]);
 }

@@ -6,6 +6,7 @@ pub mod ask;
 pub mod capability;
 pub mod clock;
 pub mod diag;
+pub mod filters;
 pub mod landlock;
 pub mod lines;
 pub mod mapped;

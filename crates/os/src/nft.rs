@@ -1,4 +1,4 @@
-//! The program `nft`: has it read rules, and asks it which chains of others drop what they do not know.
+//! The program `nft`: has it read rules, and asks it for those that are there, and for chains of others that drop what they do not know.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
@@ -43,6 +43,31 @@ pub fn run(script: &str) -> Result<(), String> {
 pub fn has_table(name: &str) -> bool {
     let listed = Command::new("nft").args(["list", "table", "inet", name]).stdin(Stdio::null()).output();
     listed.is_ok_and(|output| output.status.success())
+}
+
+/// All rules of this network namespace with their handles, as `nft` lists them; counts are left out.
+///
+/// # Errors
+/// What it says, in one line.
+pub fn list() -> Result<String, String> {
+    listed(&["-s", "-a", "list", "ruleset"])
+}
+
+/// A table of family `inet`, with what its counters and sets hold.
+///
+/// # Errors
+/// What it says, in one line.
+pub fn list_table(name: &str) -> Result<String, String> {
+    listed(&["list", "table", "inet", name])
+}
+
+fn listed(arguments: &[&str]) -> Result<String, String> {
+    let output =
+        Command::new("nft").args(arguments).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(first_line(&output.stderr))
 }
 
 /// Chains that may drop what this machine forwards, whatever another table says: nftables asks all of them.

@@ -56,14 +56,38 @@ impl fmt::Display for Raised {
 /// Asks for real-time priority for the calling thread, then for a good nice value. What it starts does not inherit the
 /// former but does the latter, so a thread that starts others asks last.
 pub fn raise() -> Raised {
-    match fifo() {
-        Ok(()) => Raised { priority: Priority::RealTime(FIFO as u8), refused: None },
+    raise_to(FIFO as u8)
+}
+
+/// The same with a real-time priority of 1 to 99: for what measures others that ask for [`raise`], and must not wait for them.
+pub fn raise_to(priority: u8) -> Raised {
+    match schedule(libc::SCHED_FIFO, i32::from(priority)) {
+        Ok(()) => Raised { priority: Priority::RealTime(priority), refused: None },
         Err(refused) => {
             // on Linux this is the calling thread's alone
             let nice = rustix::process::setpriority_process(None, NICE);
             let priority = if nice.is_ok() { Priority::Nice(NICE as i8) } else { Priority::Ordinary };
             Raised { priority, refused: Some(refused) }
         }
+    }
+}
+
+/// What [`raise`] would get, found out by a thread that ends with it; when that is not real time, with the reason.
+///
+/// # Errors
+/// What would be got in its place, and why.
+pub fn foresee() -> Result<Priority, (Priority, String)> {
+    let tried = std::thread::Builder::new()
+        .name("priority".to_owned())
+        .spawn(raise)
+        .map(std::thread::JoinHandle::join);
+    match tried {
+        Ok(Ok(Raised { priority, refused: None })) => Ok(priority),
+        Ok(Ok(Raised { priority, refused: Some(why) })) => {
+            Err((priority, format!("real time is refused ({why})")))
+        }
+        Ok(Err(_)) => Err((Priority::Ordinary, "asking for it panicked".to_owned())),
+        Err(error) => Err((Priority::Ordinary, format!("there is no thread to ask with ({error})"))),
     }
 }
 

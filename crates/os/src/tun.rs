@@ -55,6 +55,21 @@ impl TunPort {
     /// # Errors
     /// When the device node cannot be opened, the interface not be made, or its name is taken.
     pub fn create(name: &str) -> Result<Self, PortError> {
+        Self::with(name, offload)
+    }
+
+    /// The same without super-packets: the kernel cuts them and fills in checksums, as before a wire.
+    ///
+    /// # Errors
+    /// As [`TunPort::create`].
+    pub fn create_plain(name: &str) -> Result<Self, PortError> {
+        Self::with(name, |_| Ok(Offloads::default()))
+    }
+
+    fn with(
+        name: &str,
+        offload: impl FnOnce(&OwnedFd) -> Result<Offloads, PortError>,
+    ) -> Result<Self, PortError> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let device = openat(rustix::fs::CWD, "/dev/net/tun", flags, Mode::empty()).map_err(|e| match e {
             Errno::NOENT | Errno::NODEV | Errno::NXIO => PortError::NoTun,

@@ -1,4 +1,5 @@
-//! Records packets at chosen directions of links, one pcapng file each: before the queue, after the link, and those it dropped.
+//! Records packets at chosen directions of links: before the queue, after the link, and those it dropped. Each place has a pcapng file of its own: a program that looks for
+//! retransmissions takes a packet that it sees twice for one, whatever interfaces a file names.
 
 use crate::Error;
 use crate::file::{Draft, make_folder};
@@ -10,9 +11,13 @@ use bentpipe_scenario::{CaptureSpec, Scenario};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+/// Where packets are seen.
+const POINTS: [&str; 3] = ["in", "out", "dropped"];
+
 /// Files of captures in the making, of whatever driver. A fault of the disk ends one and is told by [`CaptureFiles::finish`].
 #[derive(Debug, Default)]
 pub struct CaptureFiles {
+    /// Those of each capture in turn, in the order of `POINTS`.
     open: Vec<Open>,
     /// Time up to which the run has come.
     last: u64,
@@ -22,7 +27,7 @@ pub struct CaptureFiles {
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// 0 before the queue, 1 after the link, 2 where it was dropped.
-    pub interface: usize,
+    pub point: usize,
     /// Nanoseconds since the start of the run.
     pub time: u64,
     /// Its bytes, or as many of them as are kept.
@@ -38,9 +43,11 @@ pub struct Seen<'a> {
 pub struct Captured {
     /// Name of the direction.
     pub link: String,
+    /// Where on it: `in`, `out` or `dropped`.
+    pub point: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// Packets in it; one that was seen before the queue and after the link counts twice.
+    /// Packets in it.
     pub packets: u64,
     /// Packets that were seen after the file had reached its limit.
     pub missing: u64,
@@ -51,6 +58,7 @@ pub struct Captured {
 #[derive(Debug)]
 struct Open {
     link: String,
+    point: &'static str,
     path: PathBuf,
     /// None after a fault.
     writer: Option<Writer<Draft>>,
@@ -59,7 +67,7 @@ struct Open {
 }
 
 impl CaptureFiles {
-    /// Begins a file for each of `specs` in `dir`, which is made if it is not there. `links` are the names of all directions, forward and backward of
+    /// Begins the files of `specs` in `dir`, which is made if it is not there. `links` are the names of all directions, forward and backward of
     /// each link in turn; `epoch` is the time of the start in nanoseconds since 1970, or 0.
     ///
     /// # Errors
@@ -69,13 +77,17 @@ impl CaptureFiles {
         let mut this = Self::default();
         for spec in specs {
             let link = *links.get(spec.at.index()).unwrap_or(&"unknown");
-            let draft = Draft::new(dir, &file_name(link, spec.at.index(), links))?;
-            let path = draft.path().to_owned();
-            let interfaces = ["in", "out", "dropped"].map(|point| format!("{link} {point}"));
-            let snap = u32::try_from(spec.snap.0).unwrap_or(u32::MAX);
-            let writer = Writer::new(draft, &interfaces, snap, spec.limit.0, epoch)
-                .map_err(|cause| Error::io(&path, "write", cause))?;
-            this.open.push(Open { link: link.to_owned(), path, writer: Some(writer), fault: None, lost: 0 });
+            let stem = file_stem(link, spec.at.index(), links);
+            for point in POINTS {
+                let draft = Draft::new(dir, &format!("{stem}.{point}.pcapng"))?;
+                let path = draft.path().to_owned();
+                let interface = [format!("{link} {point}")];
+                let snap = u32::try_from(spec.snap.0).unwrap_or(u32::MAX);
+                let writer = Writer::new(draft, &interface, snap, spec.limit.0, epoch)
+                    .map_err(|cause| Error::io(&path, "write", cause))?;
+                let (link, writer) = (link.to_owned(), Some(writer));
+                this.open.push(Open { link, point, path, writer, fault: None, lost: 0 });
+            }
         }
         Ok(this)
     }
@@ -85,30 +97,21 @@ impl CaptureFiles {
         self.last = self.last.max(time);
     }
 
-    /// Adds a packet to a file, by its place among the captures.
-    pub fn add(&mut self, file: usize, seen: &Seen<'_>) {
-        let Some(open) = self.open.get_mut(file) else { return };
+    /// Adds a packet to a capture, by its place among them.
+    pub fn add(&mut self, capture: usize, seen: &Seen<'_>) {
+        let Some(open) = self.open.get_mut(capture * POINTS.len() + seen.point) else { return };
         let Some(writer) = &mut open.writer else { return };
-        let written = writer.packet(seen.interface, seen.time, (seen.bytes, seen.original), seen.comment);
-        if let Err(fault) = written {
-            self.fault(file, fault);
+        if let Err(fault) = writer.packet(0, seen.time, (seen.bytes, seen.original), seen.comment) {
+            open.fail(fault);
         }
     }
 
-    /// `packets` of a file were lost on the way to it.
-    pub fn lost(&mut self, file: usize, interface: usize, packets: u64) {
-        let Some(open) = self.open.get_mut(file) else { return };
+    /// `packets` seen at a point of a capture were lost on the way to its file.
+    pub fn lost(&mut self, capture: usize, point: usize, packets: u64) {
+        let Some(open) = self.open.get_mut(capture * POINTS.len() + point) else { return };
         open.lost += packets;
         if let Some(writer) = &mut open.writer {
-            writer.lost(interface, packets);
-        }
-    }
-
-    /// A file cannot go on.
-    fn fault(&mut self, file: usize, fault: io::Error) {
-        if let Some(open) = self.open.get_mut(file) {
-            open.writer = None;
-            open.fault = Some(fault);
+            writer.lost(0, packets);
         }
     }
 
@@ -123,6 +126,12 @@ impl CaptureFiles {
 }
 
 impl Open {
+    /// The file cannot go on.
+    fn fail(&mut self, fault: io::Error) {
+        self.writer = None;
+        self.fault = Some(fault);
+    }
+
     fn finish(self, end: u64) -> Result<Captured, Error> {
         let fault = |cause| Error::io(&self.path, "write", cause);
         if let Some(cause) = self.fault {
@@ -132,7 +141,8 @@ impl Open {
         let packets = writer.packets();
         let (mut draft, missing) = writer.finish(end).map_err(fault)?;
         draft.flush().map_err(fault)?;
-        Ok(Captured { link: self.link, path: draft.keep()?, packets, missing, lost: self.lost })
+        let (link, point, lost) = (self.link, self.point, self.lost);
+        Ok(Captured { link, point, path: draft.keep()?, packets, missing, lost })
     }
 }
 
@@ -176,33 +186,37 @@ impl Sink for CaptureSink {
     }
 
     fn event(&mut self, now: Instant, node: NodeId, event: &Event<'_>) {
-        let (interface, packet, comment): (_, &Packet, _) = match *event {
+        let (point, packet, comment): (_, &Packet, _) = match *event {
             Event::Sent(packet) => (0, packet, None),
             Event::Delivered(packet) => (1, packet, None),
             Event::Dropped(packet, cause) => (2, packet, Some(cause.key())),
             _ => return,
         };
         self.files.until(now.0);
-        for (file, (spec, at)) in self.wanted.iter().enumerate() {
+        for (capture, (spec, at)) in self.wanted.iter().enumerate() {
             if *at != node || now < spec.from || now >= spec.to {
                 continue;
             }
             match packet::bytes(packet, &mut self.payload, &mut self.bytes) {
                 Ok(()) => {
                     let (bytes, original) = (&self.bytes, self.bytes.len());
-                    self.files.add(file, &Seen { interface, time: now.0, bytes, original, comment });
+                    self.files.add(capture, &Seen { point, time: now.0, bytes, original, comment });
                 }
-                Err(fault) => self.files.fault(file, fault),
+                Err(fault) => {
+                    if let Some(open) = self.files.open.get_mut(capture * POINTS.len() + point) {
+                        open.fail(fault);
+                    }
+                }
             }
         }
     }
 }
 
-/// `NAME.pcapng`, with a number where two names would become one.
-fn file_name(link: &str, index: usize, links: &[&str]) -> String {
+/// What the names of a direction's files begin with: `NAME`, with a number where two names would become one.
+fn file_stem(link: &str, index: usize, links: &[&str]) -> String {
     let stem = safe(link);
     let unique = links.iter().filter(|other| safe(other) == stem).count() == 1;
-    if unique { format!("{stem}.pcapng") } else { format!("{stem}-{index}.pcapng") }
+    if unique { stem } else { format!("{stem}-{index}") }
 }
 
 /// A name that every file system takes.

@@ -249,8 +249,9 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
     for c in outcome.captures.iter().filter(|c| c.missing > 0) {
         let _ = writeln!(
             out,
-            "<p>The capture of {} reached its limit: {} packets are in it, {} later ones are not.</p>",
+            "<p>The capture of {} ({}) reached its limit: {} packets are in it, {} later ones are not.</p>",
             escape(&c.link),
+            c.point,
             c.packets,
             c.missing
         );
@@ -258,8 +259,9 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
     for c in outcome.captures.iter().filter(|c| c.lost > 0) {
         let _ = writeln!(
             out,
-            "<p>The capture of {} lacks {} packets: the disk was too slow for them.</p>",
+            "<p>The capture of {} ({}) lacks {} packets: the disk was too slow for them.</p>",
             escape(&c.link),
+            c.point,
             c.lost
         );
     }

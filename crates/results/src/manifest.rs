@@ -9,6 +9,7 @@ pub(crate) fn json(outcome: &Outcome<'_>, files: &[String]) -> String {
         .map(|c| {
             let mut entry = json!({
                 "link": c.link,
+                "point": c.point,
                 "file": c.path.file_name().map(|n| n.to_string_lossy().into_owned()),
                 "packets": c.packets,
                 "missing": c.missing,

@@ -2,12 +2,12 @@
 
 use crate::diagnostic::{Fault, Result, did_you_mean};
 use crate::form::{Form, Read, words, wrong};
+use crate::measure::Decibel;
 use crate::quantity::{self, Dimension};
 use crate::types::{Buffer, Stop};
 use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
-use bentpipe_link::Discipline;
 use bentpipe_tcp::{Detection, EcnUse, JitterKind, Reduction, Scheme, Stack, Standard, Validation};
 
 /// The version of the file format that this crate reads.
@@ -60,6 +60,10 @@ pub(crate) struct EcnForm(pub(crate) EcnUse);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopiesForm(pub(crate) Copies);
 
+/// A margin in decibels, or one that follows the fade.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MarginForm(pub(crate) Option<Decibel>);
+
 /// Most copies of a packet.
 const MAX_COPIES: u64 = 8;
 
@@ -80,12 +84,6 @@ words!(Detection {
     "rack" => Rack,
 });
 words!(Reduction { "at-once" => AtOnce, "rate-halving" => RateHalving, "prr" => Prr, "speedy" => Speedy, });
-words!(Discipline {
-    "fifo" => Fifo,
-    "pushout" => Pushout,
-    "threshold" => Threshold,
-    "wred" => Wred,
-});
 
 /// The error for a word that is none of `known`.
 pub(crate) fn wrong_word(value: &Value, key: &str, known: &[&str]) -> Fault {
@@ -351,6 +349,19 @@ impl Read for CopiesForm {
         Whole::<1, MAX_COPIES>::read(value, key)
             .map(|n| Self(Copies::Fixed(n.0 as u8)))
             .map_err(|fault| fault.help("help: or \"auto\": as many as pay"))
+    }
+}
+
+impl Read for MarginForm {
+    const FORM: Form = Form::Either(&[Form::Words(&["auto"]), Decibel::FORM]);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        if value.text() == Some("auto") {
+            return Ok(Self(None));
+        }
+        Decibel::read(value, key)
+            .map(|db| Self(Some(db)))
+            .map_err(|fault| fault.help("help: or \"auto\": as much as the fade needs"))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Trace files: text that the caller reads, and errors that name the line.
 
+pub(crate) mod series;
+
 use crate::lists::millis;
 use crate::quantity::{self, exact};
 use bentpipe_base::{Duration, Instant, Rate};

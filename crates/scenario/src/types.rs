@@ -192,7 +192,7 @@ pub struct LinkSpec {
 impl LinkSpec {
     /// A queue of this link, in either direction, serves low priority last.
     pub fn serves_last(&self) -> bool {
-        [&self.forward, &self.backward].iter().any(|d| d.discipline != Discipline::Fifo)
+        [&self.forward, &self.backward].iter().any(|d| d.discipline.minds_priority())
     }
 }
 
@@ -205,7 +205,7 @@ pub struct DirectionSpec {
     pub delay: Duration,
     /// How much may wait.
     pub buffer: Buffer,
-    /// What the queue does with low-priority packets.
+    /// Who is served next, and who is dropped.
     pub discipline: Discipline,
     /// Loss probability per packet.
     pub loss: Probability,
@@ -311,12 +311,21 @@ pub enum Reader {
     Eager,
     /// At most this rate.
     Slow(Rate),
+    /// At most these rates in turn.
+    Turns {
+        /// The rates.
+        rates: [Rate; 2],
+        /// How long a turn is.
+        each: Duration,
+    },
     /// Eagerly, except for a pause.
     Pause {
         /// Start of the pause.
         from: Instant,
         /// End of the pause.
         to: Instant,
+        /// From one pause to the next; none: there is one.
+        every: Option<Duration>,
     },
     /// Eagerly until this instant, then never again.
     StopAt(Instant),

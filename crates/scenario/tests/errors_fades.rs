@@ -97,6 +97,12 @@ fn sources_and_effects() {
             "QPSK 1/4 needs -2.35 dB",
         ),
         (
+            "acm = { clear = \"16 dB\", margin = \"-1 dB\" }",
+            "`margin` cannot be negative",
+            Some("\"-1 dB\""),
+            "from 0 dB, or \"auto\"",
+        ),
+        (
             "rain = {}, acm = { clear = \"16 dB\" }",
             "a fade has one source",
             None,

@@ -351,7 +351,7 @@ error: there is no profile `geo-10`
    |
 15 | profile = \"geo-10\"
    |           ^^^^^^^^ did you mean `geo-10m`?
-   = help: profiles: geo-10m, geo-t1, ka-band-t1, winds-24m, geo-hts, meo, leo, terrestrial
+   = help: profiles: geo-10m, geo-t1, ka-band-t1, winds-24m, geo-hts, meo, leo, starlink, terrestrial
 ",
     );
 }
@@ -412,7 +412,7 @@ fn traces_of_all_directions_together_have_a_limit() {
     assert!(load(&Source::new("test.toml", text.as_str()), &[], None).is_ok());
     let error = load(&Source::new("test.toml", edit(&text, "pairs = 2", "pairs = 60")), &[], None);
     let error = error.expect_err("240 directions with 1000 points each");
-    assert_eq!(error.message, "there are too many points of rates and fades");
+    assert_eq!(error.message, "there are too many points of rates, delays, losses and fades");
     assert_eq!(error.label, "all directions together have 240000, the limit is 200000");
     let long: Vec<String> = (1..=500_001).map(|n| n.to_string()).collect();
     let text = bottleneck(&format!("capacity = {{ opportunities_ms = [{}] }}", long.join(",")));
@@ -421,4 +421,50 @@ fn traces_of_all_directions_together_have_a_limit() {
         (error.message.as_str(), error.label.as_str()),
         ("`opportunities_ms` is too long", "the limit is 500000 items")
     );
+}
+
+#[test]
+fn disciplines() {
+    refused(&[
+        (
+            "discipline = \"codell\"",
+            "`discipline` cannot be \"codell\"",
+            "\"codell\"",
+            "did you mean `codel`?",
+        ),
+        ("discipline = {}", "`discipline` takes exactly one of codel, fq_codel", "{}", ""),
+        (
+            "discipline = { codel = {}, fq_codel = {} }",
+            "`discipline` takes exactly one of codel, fq_codel",
+            "{ codel = {}, fq_codel = {} }",
+            "",
+        ),
+        ("discipline = { codel = { target = \"0 s\" } }", "`target` must be more than zero", "\"0 s\"", ""),
+        (
+            "discipline = { codel = { interval = \"0 s\" } }",
+            "`interval` must be more than zero",
+            "\"0 s\"",
+            "",
+        ),
+        (
+            "discipline = { codel = { target = \"101 ms\" } }",
+            "`target` is longer than `interval`",
+            "\"101 ms\"",
+            "`target` is 101 ms and `interval` 100 ms",
+        ),
+        (
+            "discipline = { fq_codel = { interval = \"1 ms\" } }",
+            "`target` is longer than `interval`",
+            "\"1 ms\"",
+            "`target` is 5 ms and `interval` 1 ms",
+        ),
+        (
+            "discipline = { fq_codel = { quantum = \"255 B\" } }",
+            "`quantum` is too small",
+            "\"255 B\"",
+            "at least 256 B",
+        ),
+        ("discipline = { fq_codel = { flows = 0 } }", "`flows` is too small", "0", "at least 1"),
+        ("discipline = { fq_codel = { flows = 65537 } }", "`flows` is too large", "65537", "at most 65536"),
+    ]);
 }

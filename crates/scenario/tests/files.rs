@@ -51,7 +51,7 @@ fn what_check_prints_loads_back_to_the_same_scenario() {
     let fancy = edit(
         DUMBBELL,
         "tcp = \"newreno\"",
-        "tcp = { scheme = \"vegas\", alpha = 1.5 }\nstart = { from = \"0 s\", to = \"1 s\" }\nreader = { rate = \"1 Mbit/s\" }\njitter = \"1 us\"\njitter_kind = \"packet\"\nwindow = { initial = \"2 segments\", max = \"1 MB\" }\n\n[[flows]]\nname = \"other\"\nfrom = \"src1\"\nto = \"dst2\"\napp = { transfer = \"123457 B\" }\nreader = { pause = { from = \"1 s\", to = \"2 s\" } }\nsend_buffer = \"9 kB\"\nsack = false\ngrant = { rate = \"7 Mbit/s\", changes = [[\"2 s\", \"5 Mbit/s\"], [\"3 s\", \"9 Mbit/s\"]], fallback = 0.2, fallback_to = \"reno\" }\nreceiver = { grant = \"none\" }\nstart = \"1.5 ms\"\ndelayed_ack = { count = 1, timeout = \"1 ms\" }",
+        "tcp = { scheme = \"vegas\", alpha = 1.5 }\nstart = { from = \"0 s\", to = \"1 s\" }\nreader = { rate = \"1 Mbit/s\" }\njitter = \"1 us\"\njitter_kind = \"packet\"\nwindow = { initial = \"2 segments\", max = \"1 MB\" }\n\n[[flows]]\nname = \"other\"\nfrom = \"src1\"\nto = \"dst2\"\napp = { transfer = \"123457 B\" }\nreader = { pause = { from = \"1 s\", to = \"2 s\", every = \"7 s\" } }\nsend_buffer = \"9 kB\"\nsack = false\ngrant = { rate = \"7 Mbit/s\", changes = [[\"2 s\", \"5 Mbit/s\"], [\"3 s\", \"9 Mbit/s\"]], fallback = 0.2, fallback_to = \"reno\" }\nreceiver = { grant = \"none\" }\nstart = \"1.5 ms\"\ndelayed_ack = { count = 1, timeout = \"1 ms\" }",
     );
     let fancy = edit(
         &fancy,

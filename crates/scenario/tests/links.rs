@@ -173,7 +173,8 @@ fn what_is_given_beside_a_profile_goes_before_it() {
 #[test]
 fn the_profiles_are_complete() {
     let names: Vec<_> = profiles().iter().map(|p| p.name.as_str()).collect();
-    let wanted = ["geo-10m", "geo-t1", "ka-band-t1", "winds-24m", "geo-hts", "meo", "leo", "terrestrial"];
+    let wanted =
+        ["geo-10m", "geo-t1", "ka-band-t1", "winds-24m", "geo-hts", "meo", "leo", "starlink", "terrestrial"];
     assert_eq!(names, wanted);
     for profile in profiles() {
         assert!(!profile.summary.is_empty() && !profile.rtt.is_empty() && !profile.source.is_empty());
@@ -218,10 +219,12 @@ fn the_documented_defaults_are_the_real_ones() {
         ("`slots`", 6, "orbit = { slots = { delay = \"5 ms\", @ } }"),
         ("`fade`", 1, "fade = { profile = [[\"0 s\", \"1 dB\"]], acm = { clear = \"9 dB\" }, @ }"),
         ("`rain`", 7, "fade = { acm = { clear = \"9 dB\" }, rain = { @ } }"),
-        ("`acm`", 2, "fade = { rain = {}, acm = { clear = \"9 dB\", @ } }"),
+        ("`acm`", 3, "fade = { rain = {}, acm = { clear = \"9 dB\", @ } }"),
         ("`bursts`", 2, "bursts = { good = \"1 s\", bad = \"1 s\", @ }"),
         ("`outages`", 1, "outages = { every = \"1 s\", length = \"1 s\", @ }"),
         ("`dama`", 1, "dama = { @ }"),
+        ("`codel`", 3, "discipline = { codel = { @ } }"),
+        ("`fq_codel`", 2, "discipline = { fq_codel = { @ } }"),
     ] {
         let given = documented(section);
         assert_eq!(given.matches(" = ").count(), keys, "{section}: {given}");

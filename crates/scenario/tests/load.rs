@@ -269,7 +269,12 @@ fn applications_readers_and_starts() {
     assert_eq!(flow("app = { rate = \"1 Mbit/s\" }").0, App::Rate(rate(1_000_000)));
     assert_eq!(flow("reader = { rate = \"1 Mbit/s\" }").1, Reader::Slow(rate(1_000_000)));
     let pause = flow("reader = { pause = { from = \"1 s\", to = \"2 s\" } }").1;
-    assert_eq!(pause, Reader::Pause { from: at(1), to: at(2) });
+    assert_eq!(pause, Reader::Pause { from: at(1), to: at(2), every: None });
+    let pauses = flow("reader = { pause = { from = \"1 s\", to = \"2 s\", every = \"30 s\" } }").1;
+    assert_eq!(pauses, Reader::Pause { from: at(1), to: at(2), every: Some(Duration::from_secs(30)) });
+    let turns = flow("reader = { turns = { rate = \"2 Mbit/s\", then = \"1 Mbit/s\", each = \"5 s\" } }").1;
+    let rates = [rate(2_000_000), rate(1_000_000)];
+    assert_eq!(turns, Reader::Turns { rates, each: Duration::from_secs(5) });
     assert_eq!(flow("reader = { stop_at = \"5 s\" }").1, Reader::StopAt(at(5)));
     assert_eq!(flow("start = \"1 min\"").2, Start::At(at(60)));
     assert_eq!(flow("start = { from = \"0 s\", to = \"1 s\" }").2, Start::Uniform(at(0), at(1)));

@@ -175,6 +175,34 @@ proptest! {
     }
 
     #[test]
+    fn arbitrary_recordings_are_answered(
+        text in "(timestamp,(rtt|uplink|downlink)(,rtt|,uplink|,downlink)?\n)?([0-9.,x\n-]{0,60}|(([0-9]{1,3}(.[0-9])?|-1)(,[0-9-]{1,3})?\n){1,6}|\\PC{0,60})",
+        losses in any::<bool>(),
+        column in prop::sample::select(vec!["", ", column = \"uplink\"", ", every = \"20 ms\""]),
+    ) {
+        struct One(String);
+        impl Files for One {
+            fn read(&self, _: &str) -> Result<String, String> {
+                Ok(self.0.clone())
+            }
+        }
+        let series = format!("{{ trace = \"a.trace\"{column} }}");
+        let line = if losses { format!("delay = \"1 ms\"\nloss = {series}") } else { format!("delay = {series}") };
+        let file = edit(GRAPH, "delay = \"270 ms\"", &line);
+        match load_with(&Source::new("fuzz.toml", file.as_str()), &[], None, &One(text.clone())) {
+            Ok(scenario) => {
+                let printed = to_toml(&scenario);
+                assert_eq!(load(&Source::new("printed.toml", printed), &[], None), Ok(scenario));
+            }
+            Err(error) => {
+                makes_sense(&error, &file);
+                let of_the_file = error.message.starts_with("a.trace");
+                assert!(of_the_file || error.message.ends_with("a table"), "{text:?}: {error}");
+            }
+        }
+    }
+
+    #[test]
     fn arbitrary_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let mut file = DUMBBELL.as_bytes().to_vec();
         file.extend(&bytes);

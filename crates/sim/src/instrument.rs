@@ -185,7 +185,7 @@ impl Instrument {
             stats.served.packets - before.served.packets,
             stats.served.bytes.0 - before.served.bytes.0,
             stats.lost() - before.lost(),
-            stats.overflowed() - before.overflowed(),
+            stats.dropped_in_queue() - before.dropped_in_queue(),
         ];
         counted.map(|n| n as f64)
     }

@@ -116,7 +116,7 @@ use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
 
 /// Every metric.
 #[rustfmt::skip]
-pub const METRICS: [Row; 43] = [
+pub const METRICS: [Row; 44] = [
     row("goodput", Flows, Sum, Rate, "goodput_bps", "goodput"),
     row("jain", Run, Mean, Ratio, "total.jain", "Jain's fairness index"),
     row("simulated", Run, Mean, Seconds, "simulated_s", "simulated time"),
@@ -147,6 +147,7 @@ pub const METRICS: [Row; 43] = [
     row("utilisation", Links, Mean, Ratio, "utilisation", "utilisation"),
     row("packets", Links, Sum, Count, "packets", "packets serialised"),
     with_causes(row("drops", Links, Sum, Count, "drops", "packets dropped")),
+    row("marked", Links, Sum, Count, "marked", "packets marked CE in queues"),
     row("queue_mean", Links, Mean, Count, "queue_packets.mean", "mean queue, packets"),
     row("queue_peak", Links, Most, Count, "queue_packets.peak", "longest queue, packets"),
     row("carried", Links, Sum, Rate, "carried_bps", "carried by the link in the measured interval"),

@@ -159,7 +159,8 @@ impl Sampler {
         let before = &self.links[i];
         let bytes = stats.served.bytes.0 - before.served.bytes.0;
         let packets = stats.served.packets - before.served.packets;
-        let (lost, at_queue) = (stats.lost() - before.lost(), stats.overflowed() - before.overflowed());
+        let (lost, at_queue) =
+            (stats.lost() - before.lost(), stats.dropped_in_queue() - before.dropped_in_queue());
         row[0] = look.rate.map_or(0.0, |r| r.bps() as f64);
         row[1] = bytes as f64 * 8.0 / length.as_secs_f64();
         row[2] = stats.queue_mean_since(before, length);

@@ -244,6 +244,9 @@ pub struct LinkReport {
     pub packets: u64,
     /// Drops by cause.
     pub drops: Map<String, Value>,
+    /// Packets marked CE in the queue; absent from links whose queue marks none ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marked: Option<u64>,
     /// Packets waiting, the one in service not counted.
     pub queue_packets: QueueReport,
 }

@@ -235,6 +235,7 @@ pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
                 .drops()
                 .map(|(cause, n)| (cause.key().to_string(), Value::from(n)))
                 .collect::<Map<_, _>>(),
+            marked: s.marked,
             carried_bps: None,
             queue_packets: QueueReport { mean: s.queue_mean(run), peak: s.queue_peak },
         });

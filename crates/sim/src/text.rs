@@ -274,6 +274,9 @@ fn links(out: &mut String, links: &[LinkReport]) {
         for (cause, n) in &link.drops {
             let _ = write!(out, ", {n} dropped ({})", cause.replace('_', " "));
         }
+        if let Some(n) = link.marked.filter(|n| *n > 0) {
+            let _ = write!(out, ", {n} marked");
+        }
         out.push('\n');
     }
     let rest = links.len() - shown.len();

@@ -270,7 +270,8 @@ fn a_transfer_over_four_connections_is_complete_with_the_last() {
 fn slow_and_pausing_readers_hold_only_their_connection() {
     let mut s = parallel();
     s.flows[1].reader = Reader::Slow(bps(200_000));
-    s.flows[2].reader = Reader::Pause { from: Instant(1_000_000_000), to: Instant(20_000_000_000) };
+    s.flows[2].reader =
+        Reader::Pause { from: Instant(1_000_000_000), to: Instant(20_000_000_000), every: None };
     let report = run(&s);
     let done: Vec<f64> = report.flows.iter().map(|f| f.finished_s.unwrap()).collect();
     assert!(done[0] < 3.0 && done[3] < 3.0, "{done:?}");

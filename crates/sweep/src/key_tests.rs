@@ -24,6 +24,9 @@ fn loads(text: &str, traces: &[(&str, &str)]) -> Scenario {
     load_with(&Source::new("rich.toml", text), &[], None, &Traces(traces)).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// The delay of a link without a timeline.
+const GEO: &str = "delay = { satellite = \"-100 deg\", stations = [[\"39.3 deg\", \"-82.1 deg\"], [\"41.4 deg\", \"-81.9 deg\"]] }";
+
 /// Text of the file, and what stands there instead.
 const CHANGES: &[(&str, &str)] = &[
     ("duration = \"100 s\"", "duration = \"101 s\""),
@@ -39,11 +42,40 @@ const CHANGES: &[(&str, &str)] = &[
     ("buffer = \"1000 packets\"", "buffer = \"1001 packets\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 kB\""),
     ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"pushout\""),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"drop-head\""),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"codel\""),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\ndiscipline = { codel = { target = \"6 ms\" } }",
+    ),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\ndiscipline = { codel = { interval = \"99 ms\" } }",
+    ),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = { codel = { ecn = false } }"),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = \"fq_codel\""),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\ndiscipline = { fq_codel = { flows = 1023 } }"),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\ndiscipline = { fq_codel = { quantum = \"1501 B\" } }",
+    ),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\ndiscipline = { fq_codel = { target = \"6 ms\" } }",
+    ),
     ("rate = \"10 Mbit/s\"", "rate = \"10.000001 Mbit/s\""),
     ("rate = \"10 Mbit/s\"", "rate = \"10 Mbit/s\"\nloss = 1e-9"),
     ("rate = \"10 Mbit/s\"", "rate = \"10 Mbit/s\"\nber = 1e-12"),
     ("delay = \"30 ms\"", "delay = \"30.000001 ms\""),
     ("[\"39.3 deg\"", "[\"39.4 deg\""),
+    (GEO, "delay = { steps = [[\"0 s\", \"30 ms\"]] }"),
+    (GEO, "delay = { steps = [[\"0 s\", \"30 ms\"], [\"1 s\", \"31 ms\"]] }"),
+    (GEO, "delay = { steps = [[\"0 s\", \"30 ms\"], [\"1 s\", \"31 ms\"]], repeat = \"2 s\" }"),
+    ("buffer = \"1000 packets\"", "buffer = \"1000 packets\"\nloss = { steps = [[\"0 s\", 0.1]] }"),
+    (
+        "buffer = \"1000 packets\"",
+        "buffer = \"1000 packets\"\nloss = { steps = [[\"0 s\", 0.1]], repeat = \"2 s\" }",
+    ),
     // capacity
     ("\"5 Mbit/s\"], [\"10 s\"", "\"6 Mbit/s\"], [\"10 s\""),
     ("[\"10 s\", \"none\"]", "[\"10 s\", \"1 bit/s\"]"),
@@ -63,6 +95,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("scale = 1.9", "scale = 1.9, station = \"other\""),
     ("clear = \"16 dB\"", "clear = \"15 dB\""),
     ("clear = \"16 dB\"", "clear = \"16 dB\", hysteresis = \"0.7 dB\""),
+    ("clear = \"16 dB\"", "clear = \"16 dB\", margin = \"2 dB\""),
     ("clear = \"16 dB\"", "clear = \"16 dB\", delay = \"3 s\""),
     ("every = \"2 s\"", "every = \"3 s\""),
     ("coding = \"uncoded\"", "coding = \"viterbi\""),

@@ -42,6 +42,8 @@ pub struct Digest {
     pub acked: u64,
     /// Of these and of the newly SACKed, bytes not reported before.
     pub delivered: u64,
+    /// The segments that these bytes were.
+    pub segments: u64,
     /// Bytes newly SACKed.
     pub newly_sacked: u64,
     /// Sending time of the newest segment newly delivered that was never retransmitted.
@@ -410,6 +412,7 @@ impl Scoreboard {
 impl Digest {
     #[inline]
     fn take(&mut self, seg: &Sent) {
+        self.segments += u64::from(seg.end > 1); // the SYN is none
         let original = seg.resends == 0 && !(seg.copied && self.doubtful);
         if original {
             self.original_acked = true;

@@ -113,6 +113,8 @@ pub(crate) struct SendFlags {
     pub(crate) opportunity: Opportunity,
     /// Bytes sent since the last acknowledgment.
     pub(crate) burst: u64,
+    /// Where the last new segment ends that was shorter than the MSS; 0 if none was.
+    pub(crate) small_end: u64,
     /// Linux: the piece that is leaving.
     pub(crate) piece: Piece,
 }
@@ -264,7 +266,7 @@ impl Connection {
                     self.persist_backoff += 1;
                     self.send.persist = true;
                 }
-                Timer::DelayedAck => self.rcv.ack_now(),
+                Timer::DelayedAck => self.rcv.delayed(),
                 Timer::Pace | Timer::Probe => {}
                 Timer::Opportunity => self.send.opportunity = Opportunity::Open,
                 Timer::Reorder => self.on_reorder_timer(cx),

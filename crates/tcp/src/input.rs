@@ -214,7 +214,8 @@ impl Connection {
         self.congestion_experienced(segment);
         self.take_receiver_rtt(cx.now, segment);
         if self.linux() {
-            self.rcv.quick_acks(cx.now, self.rtt.rto(), self.mss());
+            let text = (u64::from(segment.body.len), segment.tcp.flags.has(Flags::PSH));
+            self.rcv.quick_acks(cx.now, self.rtt.rto(), self.mss(), text);
         }
         let was_closed = self.rcv.fin_reached();
         let fin = segment.tcp.flags.has(Flags::FIN);

@@ -18,6 +18,7 @@ mod icmp;
 mod input;
 pub mod limits;
 mod linux;
+mod nagle;
 pub mod options;
 mod output;
 pub mod pacer;

@@ -17,14 +17,14 @@ impl Connection {
         self.config.stack == Stack::Linux
     }
 
-    /// `tcp_cwnd_validate`: a window is full whatever else holds the sender, and what is SACKed or lost counts as out.
+    /// `tcp_cwnd_validate`: a window is full whatever else holds the sender. What is out is counted in segments, short ones too, and what is SACKed or lost is out.
     #[inline]
     pub(crate) fn count_usage(&mut self, limit: Limit, path: &Path, plan: &Plan) {
         let (una, next, in_flight) = (self.board.una(), self.board.next(), path.in_flight.0);
         let held = limit == Limit::CongestionWindow;
         if self.linux() {
             let full = held || in_flight + self.mss() > self.recovery.window(plan.window.0);
-            self.usage.after_send(una, next, next - una, full);
+            self.usage.after_send(una, next, self.board.len() as u64 * self.mss(), full);
         } else {
             self.usage.after_send(una, next, in_flight, held);
         }

@@ -2,8 +2,7 @@
 //!
 //! One function, `choose`, answers both, so that deadlines and sending can never disagree.
 //! Order: a segment that recovery forces; lost segments; new data; speculative retransmissions (RFC 6675, NextSeg 3 and 4).
-//! Sources: RFC 9293, section 3.8.6 (windows, silly-window avoidance, zero-window probes), RFC 1122, section 4.2.3.4 (Nagle), RFC 3042 (limited transmit),
-//! RFC 3168, section 6.1 (marking), RFC 8985, section 7 (tail loss probe).
+//! Sources: RFC 9293, section 3.8.6 (windows, silly-window avoidance, zero-window probes), RFC 3042 (limited transmit), RFC 3168, section 6.1 (marking), RFC 8985, section 7 (tail loss probe).
 
 use crate::cc::{Episode, Path, Plan, SentSegment};
 use crate::connection::{Connection, Opportunity};
@@ -118,7 +117,7 @@ impl Connection {
         if next >= data_end && !fin_unsent {
             return Choice::Hold(self.idle_limit());
         }
-        let mss = self.mss().saturating_sub(self.sack_space()).max(1);
+        let mss = self.full_segment();
         let mut end = data_end.min(next + mss);
         let mut fin = fin_unsent && end == data_end;
         let room = self.peer_edge.saturating_sub(next);
@@ -140,7 +139,7 @@ impl Connection {
         }
         let last = end == data_end;
         if len < mss && last && !self.closing {
-            let nagle = self.config.nagle && self.board.flight() > 0 && !self.is_uncorked(end);
+            let nagle = self.waits_to_be_filled() && !self.is_uncorked(end);
             if nagle || self.waits_for_more(cx.now, end) {
                 return Choice::Hold(self.idle_limit());
             }
@@ -160,6 +159,11 @@ impl Connection {
             return Choice::Hold(Limit::Pacing);
         }
         Choice::New { end, limited }
+    }
+
+    /// Payload of a full segment now.
+    pub(crate) fn full_segment(&self) -> u64 {
+        self.mss().saturating_sub(self.sack_space()).max(1)
     }
 
     /// Bytes that SACK blocks and an echo take from data (RFC 9293, section 3.7.1: the MSS counts options).
@@ -302,6 +306,7 @@ impl Connection {
             self.watch(cx.now);
         }
         let len = end - start;
+        self.remember_small(len, end);
         let rtt = self.rtt.min().unwrap_or_default();
         self.stats.steady.sent(cx.now, start, self.stats.established_at, rtt);
         if limited {
@@ -459,7 +464,7 @@ impl Connection {
                     packet.tcp.probe = ProbeOption::Echo(number);
                 }
                 self.rcv.acked();
-                self.rcv.quick_ack_sent(text > 0);
+                self.rcv.quick_ack_sent(cx.now, text > 0);
                 self.timers.stop(Timer::DelayedAck);
             }
             self.clock.last_ack_sent = self.rcv.next();

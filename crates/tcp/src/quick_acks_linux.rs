@@ -1,8 +1,16 @@
-//! Linux acknowledges the first segments of a connection at once, delayed ACKs or not.
+//! When Linux acknowledges at once, delayed ACKs or not.
 //!
-//! Source: the behaviour of Linux 6.x (`tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_in_quickack_mode`). A sender in slow start needs every acknowledgment: the first
-//! sixteen are not delayed, fewer where the window holds less than twice as many segments, and two at least. So it is again after a pause longer than the retransmission timeout.
-//! An end that answers with data of its own delays its acknowledgments for that data to carry.
+//! Source: the behaviour of Linux 6.x (`tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_in_quickack_mode`, `tcp_measure_rcv_mss`, `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`,
+//! `tcp_event_data_sent`, `tcp_delack_timer_handler`).
+//! - A sender in slow start needs every acknowledgment: the first sixteen are not delayed, fewer where the window holds less than twice as many segments, and two at
+//!   least. So it is again after a pause longer than the retransmission timeout.
+//! - More than a full segment is acknowledged at once: a full one and a byte are enough.
+//! - A short segment, or one with PSH, ends what the peer had to say. It is acknowledged when the application has read all there is.
+//!
+//! An end that answers, with data of its own within the delay after what it got, delays the acknowledgments of the first and the third kind for that data to carry, until
+//! a delay passes in vain; from the second short segment on it does not.
+//!
+//! A full segment is the longest so far, 536 bytes at least; the kernel also learns that segments became shorter.
 
 use bentpipe_base::{Duration, Instant};
 
@@ -10,27 +18,40 @@ use bentpipe_base::{Duration, Instant};
 const MOST: u64 = 16;
 /// Fewest.
 const FEWEST: u64 = 2;
+/// A full segment before any was seen (TCP_MSS_DEFAULT).
+const FULL: u64 = 536;
+/// Data that leaves this soon after data came is an answer (TCP_ATO_MIN).
+const ANSWER: Duration = Duration::from_millis(40);
 
-/// How many acknowledgments are still sent at once.
+/// What is acknowledged at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuickAcks {
+    /// How many acknowledgments are still sent at once.
     left: u64,
     /// When data last arrived.
     last: Option<Instant>,
     answers: bool,
+    /// Short segments that no acknowledgment has left for.
+    short: u8,
 }
 
 impl QuickAcks {
     /// Every acknowledgment may be delayed.
-    pub(crate) const NONE: Self = Self { left: 0, last: None, answers: false };
+    pub(crate) const NONE: Self = Self { left: 0, last: None, answers: false, short: 0 };
 
     /// Data arrives; `segments` fill the window.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Duration, segments: u64) {
         if self.last.is_none_or(|last| now.since(last) > rto) {
-            self.left = (segments / 2).clamp(FEWEST, MOST);
-            self.answers = false;
+            self.left = self.left.max((segments / 2).clamp(FEWEST, MOST));
         }
         self.last = Some(now);
+    }
+
+    /// The data are `len` bytes, perhaps with PSH, where the longest segment had `largest`.
+    pub(crate) fn measure(&mut self, len: u64, pushed: bool, largest: u64) {
+        if len > 0 && (pushed || len < largest.max(FULL)) {
+            self.short = self.short.saturating_add(1);
+        }
     }
 
     /// True while an acknowledgment is not delayed.
@@ -38,11 +59,25 @@ impl QuickAcks {
         self.left > 0 && !self.answers
     }
 
+    /// Whether `unacked` bytes are enough for an acknowledgment on every `count`th segment; `None` on hosts that are no Linux.
+    pub(crate) fn enough(&self, unacked: u64, count: u32, largest: u64) -> Option<bool> {
+        self.last.map(|_| unacked > u64::from(count.saturating_sub(1)) * largest.max(FULL))
+    }
+
+    /// The application has read all there is: true when that is to be acknowledged.
+    pub(crate) const fn wanted_by_reader(&self) -> bool {
+        self.short > 1 || (self.short == 1 && !self.answers)
+    }
+
     /// An acknowledgment was sent; `with` data of our own.
-    pub(crate) const fn sent(&mut self, with: bool) {
+    pub(crate) fn sent(&mut self, now: Instant, with: bool) {
         self.left = self.left.saturating_sub(1);
-        if with && self.last.is_some() {
-            self.answers = true;
-        }
+        self.short = 0;
+        self.answers |= with && self.last.is_some_and(|last| now.since(last) < ANSWER);
+    }
+
+    /// An acknowledgment waited in vain for data to carry it.
+    pub(crate) const fn waited(&mut self) {
+        self.answers = false;
     }
 }

@@ -213,7 +213,9 @@ impl Receiver {
             self.due = AckDue::Now;
             return;
         };
-        if self.unacked >= u64::from(policy.count) * self.largest || self.quick.wanted() {
+        let enough = self.quick.enough(self.unacked, policy.count, self.largest);
+        let enough = enough.unwrap_or_else(|| self.unacked >= u64::from(policy.count) * self.largest);
+        if enough || self.quick.wanted() {
             self.due = AckDue::Now;
         } else if self.due == AckDue::No {
             self.due = AckDue::By(now + policy.timeout);
@@ -231,15 +233,28 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
-    /// Linux: data arrives, and may be acknowledged at once.
-    pub(crate) fn quick_acks(&mut self, now: Instant, rto: bentpipe_base::Duration, mss: u64) {
+    /// Linux: `len` bytes arrive, perhaps with PSH, and may be acknowledged at once.
+    pub(crate) fn quick_acks(
+        &mut self,
+        now: Instant,
+        rto: bentpipe_base::Duration,
+        mss: u64,
+        (len, pushed): (u64, bool),
+    ) {
         self.quick.arrives(now, rto, self.window.buffer() / mss.max(1));
+        self.quick.measure(len, pushed, self.largest);
     }
 
     /// Linux: an acknowledgment leaves, `with` data of our own.
     #[inline]
-    pub(crate) const fn quick_ack_sent(&mut self, with: bool) {
-        self.quick.sent(with);
+    pub(crate) fn quick_ack_sent(&mut self, now: Instant, with: bool) {
+        self.quick.sent(now, with);
+    }
+
+    /// The delay of an acknowledgment has passed.
+    pub(crate) const fn delayed(&mut self) {
+        self.due = AckDue::Now;
+        self.quick.waited();
     }
 
     /// An acknowledgment was sent.
@@ -274,12 +289,15 @@ impl Receiver {
         self.window.on_echo(echo, rtt);
     }
 
-    /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293, section 3.8.6.2.2).
+    /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293, section 3.8.6.2.2), or on Linux when nothing is left to
+    /// read.
     pub fn consume(&mut self, now: Instant, bytes: u64, rtt: bentpipe_base::Duration) -> bool {
         let bytes = bytes.min(self.readable());
         self.read += bytes;
         self.window.on_read(now, bytes, rtt);
-        self.window.opens(self.next, self.buffered(), self.largest)
+        let waits = matches!(self.due, AckDue::By(_));
+        let drained = waits && bytes > 0 && self.readable() == 0 && self.quick.wanted_by_reader();
+        drained || self.window.opens(self.next, self.buffered(), self.largest)
     }
 
     /// Bytes held for the application, in order.

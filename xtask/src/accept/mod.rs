@@ -1,6 +1,7 @@
 //! `accept`: the acceptance list of an issue, one line per item with its figure and verdict.
 
 mod emulate;
+mod field;
 mod gateway;
 mod place;
 mod properties;
@@ -20,9 +21,10 @@ pub(crate) fn command(args: &[String]) -> Outcome {
         [issue, words @ ..] if issue == "emulate" => emulate::check(words)?,
         [issue, words @ ..] if issue == "gateway" => gateway::check(words)?,
         [issue, words @ ..] if issue == "senders" => senders::check(words)?,
+        [issue, words @ ..] if issue == "field" => field::check(words)?,
         _ => {
             return Err(
-                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [PARTS] [--long], gateway [PARTS] [--long], senders [PARTS] [--long]"
+                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [PARTS] [--long], gateway [PARTS] [--long], senders [PARTS] [--long], field [PARTS] [--long]"
                     .to_owned(),
             );
         }

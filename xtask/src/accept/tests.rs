@@ -47,11 +47,19 @@ impl Tests {
     /// # Errors
     /// When cargo cannot be run or the tests do not compile.
     pub(super) fn of(chosen: &[&str]) -> Result<Self, String> {
+        Self::with(chosen, &[])
+    }
+
+    /// The same with variables that the tests read.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub(super) fn with(chosen: &[&str], variables: &[(&str, &str)]) -> Result<Self, String> {
         let fault = |e: std::io::Error| format!("cargo test: {e}");
         let (reader, writer) = std::io::pipe().map_err(fault)?;
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(["test", "--no-fail-fast"]).args(chosen).args(["--", "--show-output"]);
-        command.current_dir(metadata::root());
+        command.current_dir(metadata::root()).envs(variables.iter().copied());
         command.stdout(writer.try_clone().map_err(fault)?).stderr(writer);
         let mut child = command.spawn().map_err(fault)?;
         drop(command); // it holds the writing end

@@ -20,7 +20,7 @@ enum Kind {
     Driver,
 }
 
-const LAYERS: [Layer; 17] = [
+const LAYERS: [Layer; 18] = [
     Layer { name: "base", on: &[], kind: Kind::Engine },
     Layer { name: "wire", on: &["base"], kind: Kind::Engine },
     Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
@@ -38,6 +38,7 @@ const LAYERS: [Layer; 17] = [
     Layer { name: "results", on: &["base", "wire", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "sweep", on: &["base", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "os", on: &["base", "wire"], kind: Kind::Driver },
+    Layer { name: "field", on: &["base", "wire", "os"], kind: Kind::Driver },
     Layer {
         name: "live",
         on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "os"],

@@ -2,14 +2,16 @@
 //!
 //! The rehearsal carries out the whole plan in a network namespace that is made for it and goes with it: what this kernel or this `nft` cannot do shows there.
 
+use super::divert::Scope;
 use super::error::Error;
+use super::firewall;
 use super::plan::Plan;
 use super::sandbox;
 use super::session::{Session, Sessions};
 use super::setup;
 use crate::status::Http;
 use bentpipe_os::netlink::Netlink;
-use bentpipe_os::{capability, namespace, nft, sysctl};
+use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
 use bentpipe_scenario::gateway_file::{Deploy, GatewayFile, Kind};
 use bentpipe_scenario::nearest;
 use rustix::thread::CapabilitySet;
@@ -20,6 +22,10 @@ use std::thread::Builder;
 
 /// Longest packet of interfaces that are not there.
 const USUAL_MTU: u32 = 1500;
+
+/// How findings about gateways and about the address for metrics begin.
+const RUNS: &str = "gateway `";
+const METRICS: &str = "metrics at ";
 
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +56,10 @@ impl Finding {
     fn new(name: &str, standing: Standing, found: impl Into<String>, mends: &[&str]) -> Self {
         let mends = mends.iter().map(|m| (*m).to_owned()).collect();
         Self { name: name.to_owned(), standing, found: found.into(), mends }
+    }
+
+    pub(super) fn of(name: &str, standing: Standing, found: impl Into<String>) -> Self {
+        Self::new(name, standing, found, &[])
     }
 
     pub(super) fn lack(name: &str, found: impl Into<String>) -> Self {
@@ -83,12 +93,18 @@ impl Check {
             self.findings.iter().filter(|f| f.standing == Standing::Bad).cloned().collect();
         if bad.is_empty() { Ok(()) } else { Err(Error::Missing(bad)) }
     }
+
+    /// The same, but for what a gateway of this name has that runs and will stop: its name, and the address of its metrics.
+    pub(super) fn refuse_beside_running(mut self) -> Result<(), Error> {
+        self.findings.retain(|f| !f.name.starts_with(RUNS) && !f.name.starts_with(METRICS));
+        self.refuse()
+    }
 }
 
 /// Looks at everything and changes nothing. `can_inline`: the data path has ports for frames.
 pub fn check(file: &GatewayFile, sessions: &Sessions, can_inline: bool) -> Check {
     let deploy = &file.deploy;
-    let mut findings = vec![permission(deploy.kind)];
+    let mut findings = vec![permission(deploy.kind), priority()];
     let mut mtu = USUAL_MTU;
     match Netlink::open() {
         Ok(mut netlink) => findings.extend(interfaces(deploy, &mut netlink, &mut mtu)),
@@ -112,7 +128,10 @@ pub fn check(file: &GatewayFile, sessions: &Sessions, can_inline: bool) -> Check
             if left.is_none() {
                 findings.extend(taken(deploy, &plan));
             }
-            findings.extend(closed_chains(deploy));
+            let scope = Scope::of(file);
+            if scope != Scope::Nothing {
+                findings.extend(firewall::findings(deploy, scope != Scope::All));
+            }
             findings.push(rehearsal(&plan));
         }
     }
@@ -133,6 +152,25 @@ fn permission(kind: Kind) -> Finding {
         return Finding::good(name, "may change interfaces, routes and rules");
     }
     Finding::new(name, Standing::Bad, format!("needs {words}"), &["sudo bentpipe gateway ..."])
+}
+
+/// Whether the data thread gets the processor in time.
+fn priority() -> Finding {
+    let name = "priority";
+    match realtime::foresee() {
+        Ok(priority) => Finding::good(name, format!("{priority} for the data thread")),
+        Err((priority, why)) => {
+            let found = format!(
+                "{priority} for the data thread, {why}: where other programs are busy packets leave late"
+            );
+            Finding::new(
+                name,
+                Standing::Lack,
+                found,
+                &["run it as root, with CAP_SYS_NICE, or after `ulimit -r 10` (LimitRTPRIO=10 in a unit)"],
+            )
+        }
+    }
 }
 
 fn interfaces(deploy: &Deploy, netlink: &mut Netlink, mtu: &mut u32) -> Vec<Finding> {
@@ -164,14 +202,14 @@ fn interfaces(deploy: &Deploy, netlink: &mut Netlink, mtu: &mut u32) -> Vec<Find
 /// A killed gateway of this name, or one that runs.
 fn leftovers(sessions: &Sessions, deploy: &Deploy, findings: &mut Vec<Finding>) -> Option<Session> {
     let session = sessions.all().into_iter().find(|s| s.name == deploy.name)?;
-    let name = format!("gateway `{}`", session.name);
+    let name = format!("{RUNS}{}`", session.name);
     if sessions.is_running(&session.name) {
         let found = format!("it is running (process {})", session.pid);
         findings.push(Finding::new(
             &name,
             Standing::Bad,
             found,
-            &["bentpipe gateway status, or stop that one first"],
+            &["bentpipe gateway stop, or run --replace"],
         ));
     } else {
         let found = "it was killed and has left rules behind; the next run takes them back first";
@@ -267,15 +305,6 @@ fn taken(deploy: &Deploy, plan: &Plan) -> Vec<Finding> {
     all
 }
 
-fn closed_chains(deploy: &Deploy) -> Vec<Finding> {
-    let chains = nft::closed_chains();
-    let name = |chain: &String| format!("firewall chain `{chain}`");
-    let found = "drops what it does not know: it must let pass what it lets pass between LAN and satellite, over the TUN interfaces too";
-    let mend =
-        format!("let packets pass with iifname or oifname {} and {}", deploy.tun_lan, deploy.tun_satellite);
-    chains.iter().map(|c| Finding::new(&name(c), Standing::Lack, found, &[&mend])).collect()
-}
-
 /// Does it all where nobody is.
 fn rehearsal(plan: &Plan) -> Finding {
     let name = "rehearsal";
@@ -302,7 +331,7 @@ fn rehearsal(plan: &Plan) -> Finding {
 fn listeners(file: &GatewayFile) -> Vec<Finding> {
     let mut all = Vec::new();
     if let Some(at) = file.status.prometheus {
-        let name = format!("metrics at {at}");
+        let name = format!("{METRICS}{at}");
         match Http::bind(at) {
             Err(error) => all.push(Finding::new(&name, Standing::Bad, error.to_string(), &[])),
             Ok(_) if !at.ip().is_loopback() => {

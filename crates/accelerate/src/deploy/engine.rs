@@ -50,6 +50,19 @@ pub trait Engine: core::fmt::Debug {
     /// Connections that have ended since the last call.
     fn take_closed(&mut self) -> Vec<FlowFigures>;
 
+    /// How the scheduler treats the thread that carries packets, and whether it comes in time whatever else runs; none when that is not asked for.
+    fn priority(&self) -> Option<(String, bool)> {
+        None
+    }
+
+    /// Closes the records of its connections, so that the next data path goes on with them as they are now.
+    ///
+    /// # Errors
+    /// Why there will be none.
+    fn leave(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What somebody should know since the last call.
     fn take_events(&mut self) -> Vec<Event> {
         Vec::new()

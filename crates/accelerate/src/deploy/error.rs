@@ -1,6 +1,7 @@
 //! What can keep a gateway from starting or from going on, in words that say what to do about it.
 
 use super::check::Finding;
+use crate::status::client::ClientError;
 use bentpipe_os::netlink;
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ pub enum Error {
     Missing(Vec<Finding>),
     /// It runs already.
     #[error(
-        "error: gateway `{name}` is running (process {pid})\nhelp: bentpipe gateway status, or stop that one first"
+        "error: gateway `{name}` is running (process {pid})\nhelp: bentpipe gateway stop, or run --replace"
     )]
     Runs {
         /// Its name.
@@ -21,6 +22,11 @@ pub enum Error {
         /// Its process.
         pid: i32,
     },
+    /// It does not know how to leave its connections.
+    #[error(
+        "error: gateway `{0}` is of a version that cannot be asked to stop\nhelp: kill -9 it and run this one: it goes on with the connections"
+    )]
+    TooOld(String),
     /// A gateway of this name was killed.
     #[error("error: gateway `{0}` was killed and has left rules behind\nhelp: sudo bentpipe gateway undo")]
     Leftovers(String),
@@ -58,12 +64,20 @@ pub enum Error {
     /// Netlink.
     #[error("error: {0}")]
     Netlink(#[from] netlink::Error),
+    /// A running gateway.
+    #[error("error: {0}")]
+    Client(#[from] ClientError),
     /// The control socket.
     #[error("error: {0}")]
     Server(#[from] bentpipe_os::lines::ServerError),
     /// The data path.
     #[error("error: the data path: {0}")]
     Engine(String),
+    /// Traffic stopped with the gateway; everything was taken back.
+    #[error(
+        "error: with the gateway traffic has stopped: {0}\nhelp: everything is taken back; bentpipe gateway check names firewalls, `watch = \"0 s\"` in [deploy] turns this off"
+    )]
+    Harm(String),
     /// Everything else that the system refuses.
     #[error("error: {what}: {source}")]
     System {
@@ -103,6 +117,7 @@ impl Error {
                 | Self::NoneRuns
                 | Self::Several(_)
                 | Self::Unknown(_)
+                | Self::TooOld(_)
         )
     }
 }

@@ -183,6 +183,13 @@ impl Kept {
         Ok(Some(Self { addresses, flows: part(extent.flows as usize * FLOW)?, gone }))
     }
 
+    /// True when there is something at `place` that a gateway would go on with.
+    pub(super) fn is_there(place: &Place, now: u64) -> bool {
+        let mut first = [0; BODY];
+        File::open(&place.path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+            && judge(&first, place, now).is_ok()
+    }
+
     /// Gives `addresses` their numbers again.
     pub(super) fn name(mut self, addresses: &mut Addresses) -> Named {
         let mut damaged = addresses.restore(&self.addresses);

@@ -6,7 +6,6 @@
 use super::engine::{Engine, Orders};
 use super::resume::{self, Keeping, News};
 use super::run::Event;
-use crate::path::buffers::COSTS;
 use crate::path::{Addresses, Attendant, Core, Middle, Other, Running, Setup, Unit};
 use crate::policy::{Opening, Policy};
 use crate::status::{Figures, FlowFigures, FlowPage};
@@ -113,7 +112,6 @@ fn config(orders: &Orders) -> Config {
             per_flow: limits.per_flow,
             ..Limits::default()
         },
-        buffers: COSTS,
         timeouts: Timeouts {
             opening: limits.opening,
             established: limits.idle,
@@ -130,6 +128,7 @@ enum Ask {
     Flows(u32, usize, SyncSender<FlowPage>),
     Closed(SyncSender<Vec<FlowFigures>>),
     Tell(Box<Config>, SyncSender<()>),
+    Leave(SyncSender<Result<(), String>>),
 }
 
 /// Answers on the data thread.
@@ -159,6 +158,7 @@ impl Attendant<Governed> for Clerk {
                 Ask::Figures(reply) => drop(reply.try_send(self.figures(core))),
                 Ask::Flows(from, most, reply) => drop(reply.try_send(self.page(core, from, most))),
                 Ask::Closed(reply) => drop(reply.try_send(self.closed.drain(..).collect())),
+                Ask::Leave(reply) => drop(reply.try_send(self.keeping.close(core))),
                 Ask::Tell(config, reply) => {
                     self.keeping.fit(&config.limits);
                     let told = core.call(|node, cx| node.gateway.reconfigure(cx, *config));
@@ -360,6 +360,17 @@ impl Engine for Live {
 
     fn take_events(&mut self) -> Vec<Event> {
         resume::take(&self.news)
+    }
+
+    fn priority(&self) -> Option<(String, bool)> {
+        self.running
+            .as_ref()
+            .map(Running::priority)
+            .map(|(text, is_real_time)| (text.to_owned(), is_real_time))
+    }
+
+    fn leave(&mut self) -> Result<(), String> {
+        self.ask(Ask::Leave).unwrap_or_else(|| Err("the data path does not answer".to_owned()))
     }
 
     fn tell(&mut self, orders: &Orders) -> Result<(), String> {

@@ -3,16 +3,19 @@
 //! The way of a gateway: [`check()`] (findings, and a rehearsal in a network namespace of its own) -> [`run()`]: lock, session file, [`Plan`] carried out, capabilities given up,
 //! the data path behind [`Engine`], until a signal -> everything taken back. [`undo()`] takes back what a killed one has left.
 
+mod before;
 mod check;
 mod divert;
 mod engine;
 mod error;
+mod firewall;
 mod kept;
 #[cfg(test)]
 mod kept_tests;
 mod live;
 mod plan;
 mod privileges;
+mod reload;
 mod resume;
 mod run;
 #[cfg(test)]
@@ -21,7 +24,10 @@ mod sandbox;
 mod session;
 mod setup;
 mod signals;
+mod stop;
 mod undo;
+mod watch;
+mod watch_rules;
 
 pub use check::{Check, Finding, Standing, check};
 pub use engine::{Bare, Engine, Inline, Orders, Start};
@@ -32,4 +38,5 @@ pub use plan::{Plan, Step};
 pub use run::{Event, Level, Running, run};
 pub use sandbox::Sandbox;
 pub use session::{RUN_FOLDER, Session, Sessions};
+pub use stop::stop;
 pub use undo::undo;

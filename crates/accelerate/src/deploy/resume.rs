@@ -104,6 +104,18 @@ impl Keeping {
         }
     }
 
+    /// Writes all that is still to be written, and nothing from then on: what is changed to let everything pass is not for the next gateway.
+    pub(super) fn close(&mut self, core: &mut Core<Governed>) -> Result<(), String> {
+        loop {
+            self.turn(core);
+            if !self.is_behind {
+                break;
+            }
+        }
+        self.is_behind = false;
+        self.keeper.take().map(drop).ok_or_else(|| "there is no file".to_owned())
+    }
+
     /// When there is more to write: at once.
     pub(super) fn next(&self) -> Option<Instant> {
         self.is_behind.then_some(Instant::ZERO)

@@ -1,7 +1,8 @@
 //! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests and the passing of time; at the end all is taken back.
 
+use super::before;
 use super::check::check;
-use super::divert::{self, Scope};
+use super::divert::Scope;
 use super::engine::{Engine, Inline, Orders, Start};
 use super::error::Error;
 use super::plan::Plan;
@@ -10,11 +11,12 @@ use super::sandbox::Sandbox;
 use super::session::{Locked, Session, Sessions};
 use super::setup::{self, Debts};
 use super::signals::{Signals, Wish};
+use super::watch::Watch;
 use crate::status::{Figures, Groups, Http, PAGE, Records, Reply, Request, Status, Verdict, metrics};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::clock::realtime;
 use bentpipe_os::lines::{Asked, Server};
-use bentpipe_os::{Clock, PacketPort, namespace, nft, wait};
+use bentpipe_os::{Clock, PacketPort, namespace, wait};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use std::path::{Path, PathBuf};
 
@@ -55,6 +57,8 @@ pub struct Running<'a> {
     pub start: Start,
     /// Its ports inline; `None` when it cannot do frames.
     pub inline: Option<Inline>,
+    /// A gateway of this name that runs is asked to stop, when nothing else is in the way, and its connections are taken up.
+    pub replace: bool,
     /// Where the log goes.
     pub log: &'a mut dyn FnMut(&Event),
 }
@@ -66,7 +70,7 @@ impl core::fmt::Debug for Running<'_> {
 }
 
 impl Running<'_> {
-    fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
+    pub(super) fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
         (self.log)(&Event { level, name, text: text.into() });
     }
 }
@@ -78,9 +82,13 @@ impl Running<'_> {
 pub fn run(mut running: Running<'_>, file: GatewayFile) -> Result<(), Error> {
     let name = file.deploy.name.clone();
     running.sessions.make()?;
-    let Some(lock) = running.sessions.lock(&name)? else {
-        let pid = running.sessions.choose(Some(&name)).map_or(0, |s| s.pid);
-        return Err(Error::Runs { name, pid });
+    let lock = match running.sessions.lock(&name)? {
+        Some(lock) => lock,
+        None if running.replace => before::replace(&mut running, &file)?,
+        None => {
+            let pid = running.sessions.choose(Some(&name)).map_or(0, |s| s.pid);
+            return Err(Error::Runs { name, pid });
+        }
     };
     let outcome = prepare(&mut running, &file);
     let prepared = match outcome {
@@ -91,12 +99,22 @@ pub fn run(mut running: Running<'_>, file: GatewayFile) -> Result<(), Error> {
         }
     };
     let session = prepared.session.clone();
-    let mut ended = serve(&mut running, file, prepared);
-    finish(&mut running, &session, lock, ended.is_ok());
-    if let Ok(text) = &mut ended {
-        running.say(Level::Info, "ended", core::mem::take(text));
-    }
-    ended.map(drop)
+    let ended = serve(&mut running, file, prepared);
+    let keeps = match &ended {
+        Ok(ended) => ended.keeps,
+        Err(error) => !matches!(error, Error::Harm(_)),
+    };
+    finish(&mut running, &session, lock, keeps);
+    running.say(Level::Info, "ended", ended?.why);
+    Ok(())
+}
+
+/// How a gateway ended as planned.
+#[derive(Default)]
+struct Ended {
+    why: String,
+    /// Another one is to go on with its connections.
+    keeps: bool,
 }
 
 struct Prepared {
@@ -133,8 +151,13 @@ fn prepare(running: &mut Running<'_>, file: &GatewayFile) -> Result<Prepared, Er
 }
 
 /// From the first change to the last packet; says why it ended.
-fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Result<String, Error> {
-    let Prepared { session, plan, signals } = prepared;
+fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Result<Ended, Error> {
+    let Prepared { session, plan, mut signals } = prepared;
+    let clock = Clock::start();
+    let (watch, is_told) = before::look(running, &file, &session, (&mut signals, &clock))?;
+    if is_told {
+        return Ok(Ended { why: "stopped by a signal before the start".to_owned(), keeps: false });
+    }
     let mut desk = Desk::open(&file, &session)?;
     let mut opened = setup::apply(&plan)?;
     if file.deploy.kind == Kind::Inline
@@ -153,9 +176,23 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     let keep = Some(running.sessions.place(&session.name, session.network));
     let orders = Orders { keep, ..Orders::new(file) };
     let engine = (running.start)(ports, &orders).map_err(Error::Engine)?;
+    if let Some((priority, false)) = engine.priority() {
+        running.say(Level::Warning, "priority", format!("the data thread has {priority}"));
+    }
     running.say(Level::Info, "started", format!("gateway {} of {}", session.name, running.path));
     let mut gateway = Gateway::new(orders, engine, sandbox);
-    let why = gateway.attend(running, &mut desk, signals);
+    (gateway.watch, gateway.clock) = (watch, clock);
+    let mut ended = gateway.attend(running, &mut desk, signals);
+    if matches!(ended, Err(Error::Harm(_))) {
+        // nothing goes on anyway: first of all the way around
+        (Debts { table: session.debts().table, ..Debts::default() }).pay();
+    }
+    if let Ok(Ended { keeps: keeps @ true, .. }) = &mut ended
+        && let Err(why) = gateway.engine.leave()
+    {
+        running.say(Level::Warning, "connections", format!("they are not kept for the next gateway: {why}"));
+        *keeps = false;
+    }
     // first nothing is held any more: what took the way around us would overtake it, beyond what an old receiver's window takes
     if let Err(error) = gateway.let_pass() {
         running.say(Level::Warning, "not released", error);
@@ -166,18 +203,18 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     }
     gateway.look(running, &mut desk);
     let stopped = gateway.engine.stop().map_err(Error::Engine);
-    stopped.and(why)
+    stopped.and(ended)
 }
 
-/// Takes back all the rest. Connections that a data path has left behind by its own end are for the next run.
-fn finish(running: &mut Running<'_>, session: &Session, lock: Locked, as_planned: bool) {
+/// Takes back all the rest. Connections that a data path has left behind by its own end, or on purpose, are for the next run.
+fn finish(running: &mut Running<'_>, session: &Session, lock: Locked, keeps: bool) {
     for line in session.debts().pay() {
         running.say(Level::Info, "undone", line);
     }
-    if as_planned {
-        running.sessions.remove(session, lock);
-    } else {
+    if keeps {
         running.sessions.remove_all_but_records(session, lock);
+    } else {
+        running.sessions.remove(session, lock);
     }
 }
 
@@ -196,7 +233,7 @@ impl Desk {
     }
 }
 
-fn records(file: &GatewayFile) -> Result<Option<Records>, Error> {
+pub(super) fn records(file: &GatewayFile) -> Result<Option<Records>, Error> {
     let Some((path, format)) = &file.status.records else { return Ok(None) };
     Records::open(Path::new(path), *format).map(Some).map_err(|e| Error::file(path, e))
 }
@@ -211,23 +248,29 @@ struct Rates {
 
 /// A gateway that runs.
 pub(super) struct Gateway {
-    orders: Orders,
-    engine: Box<dyn Engine>,
-    groups: Groups,
-    verdict: Verdict,
+    pub(super) orders: Orders,
+    pub(super) engine: Box<dyn Engine>,
+    pub(super) groups: Groups,
+    pub(super) verdict: Verdict,
     /// Why nothing is accelerated.
-    bypass: Option<String>,
+    pub(super) bypass: Option<String>,
     rates: Rates,
     clock: Clock,
     sandbox: Sandbox,
+    /// Looks whether traffic goes on.
+    pub(super) watch: Option<Watch>,
+    /// Asked over the socket to stop; true: and to leave its connections.
+    stops: Option<bool>,
     /// What the kernel brings.
-    scope: Scope,
+    pub(super) scope: Scope,
 }
 
 impl Gateway {
     pub(super) fn new(orders: Orders, engine: Box<dyn Engine>, sandbox: Sandbox) -> Self {
         Self {
             scope: Scope::of(&orders.file),
+            watch: None,
+            stops: None,
             sandbox,
             orders,
             engine,
@@ -245,11 +288,12 @@ impl Gateway {
         running: &mut Running<'_>,
         desk: &mut Desk,
         mut signals: Signals,
-    ) -> Result<String, Error> {
+    ) -> Result<Ended, Error> {
         let mut tick = self.clock.now() + TICK;
         loop {
             let behind = desk.server.is_behind() || desk.http.as_ref().is_some_and(Http::is_behind);
-            let until = if behind { tick.min(self.clock.now() + SOON) } else { tick };
+            let until = self.watch.as_ref().map_or(tick, |watch| tick.min(watch.next));
+            let until = if behind { until.min(self.clock.now() + SOON) } else { until };
             let mut fds = vec![self.engine.ended(), signals.fd()];
             fds.extend(desk.server.fds());
             fds.extend(desk.http.iter().flat_map(Http::fds));
@@ -260,7 +304,7 @@ impl Gateway {
             }
             for wish in signals.take() {
                 match wish {
-                    Wish::Stop => return Ok("stopped by a signal".to_owned()),
+                    Wish::Stop => return Ok(Ended { why: "stopped by a signal".to_owned(), keeps: false }),
                     Wish::Reload => match self.reload(running, desk) {
                         Ok(text) => running.say(Level::Info, "reloaded", text),
                         Err(text) => running.say(Level::Warning, "not reloaded", text),
@@ -268,11 +312,32 @@ impl Gateway {
                 }
             }
             self.answer(running, desk);
+            if let Some(keeps) = self.stops {
+                let why = if keeps { "stopped for another to take its place" } else { "stopped as asked" };
+                return Ok(Ended { why: why.to_owned(), keeps });
+            }
+            self.watched()?;
             if self.clock.now() >= tick {
                 self.look(running, desk);
                 tick = self.clock.now() + TICK;
             }
         }
+    }
+
+    /// Looks whether traffic goes on, when it is time.
+    fn watched(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.next <= now) {
+            if let Some(why) = watch.look(now) {
+                return Err(Error::Harm(why));
+            }
+            if watch.is_over(now)
+                && let Some(watch) = self.watch.take()
+            {
+                watch.end();
+            }
+        }
+        Ok(())
     }
 
     /// Answers what has come in.
@@ -293,6 +358,10 @@ impl Gateway {
                         }
                         Err(message) => Reply::Refused { message },
                     },
+                    Ok(Request::Stop { keep }) => {
+                        self.stops = Some(keep);
+                        Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
+                    }
                     Err(error) => Reply::Refused { message: format!("this is no request: {error}") },
                 },
                 Asked::TooLong(most) => {
@@ -307,63 +376,6 @@ impl Gateway {
         if let Some(http) = http {
             http.serve(&mut || metrics(&self.status(running, records.as_ref())));
         }
-    }
-
-    fn reload(&mut self, running: &Running<'_>, desk: &mut Desk) -> Result<String, String> {
-        self.exchange(running, &mut desk.records)
-    }
-
-    /// Takes the file as it is now, in the place of the old one; says so, or why not.
-    fn exchange(&mut self, running: &Running<'_>, records: &mut Option<Records>) -> Result<String, String> {
-        if let Some(records) = records {
-            records.reopen();
-        }
-        let file = (running.read)()?;
-        let old = &self.orders.file;
-        if file.deploy != old.deploy {
-            return Err("error: [deploy] cannot change while the gateway runs\nhelp: restart it".to_owned());
-        }
-        if (&file.status.socket, file.status.prometheus) != (&old.status.socket, old.status.prometheus) {
-            return Err(
-                "error: `socket` and `prometheus` cannot change while the gateway runs\nhelp: restart it"
-                    .to_owned(),
-            );
-        }
-        if file == **old && self.bypass.is_none() {
-            return Ok(format!("{} is as it was", running.path));
-        }
-        let new = if file.status.records == old.status.records {
-            None
-        } else {
-            Some(self::records(&file).map_err(|e| e.to_string())?)
-        };
-        self.bring(&file)?;
-        let orders = Orders::new(file);
-        self.engine.tell(&orders)?;
-        if let Some(new) = new {
-            *records = new;
-        }
-        // what was compared was accelerated in another way
-        self.groups = Groups::default();
-        (self.orders, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
-        Ok(format!("{} is in force", running.path))
-    }
-
-    /// Has the kernel bring what `file` needs beside what the old one did: connections that are accelerated must go on to come, whatever the new rules say of such.
-    fn bring(&mut self, file: &GatewayFile) -> Result<(), String> {
-        let old = &self.orders.file;
-        let is_as_before = (&file.rules, file.otherwise) == (&old.rules, old.otherwise);
-        let wider = self.scope.beside(Scope::of(file), is_as_before);
-        if file.deploy.kind == Kind::Inline || wider == self.scope {
-            return Ok(());
-        }
-        let table = &file.deploy.nft_table;
-        let script = divert::script(file, wider, divert::is_tracked());
-        // one transaction: no packet sees a table that is half there
-        nft::run(&format!("delete table inet {table}\n{script}"))
-            .map_err(|why| format!("error: nft: {why}"))?;
-        self.scope = wider;
-        Ok(())
     }
 
     /// Once in a while: records, the comparison, and what follows from it.
@@ -435,6 +447,7 @@ impl Gateway {
             sample: (file.sample > 0.0).then(|| self.groups.compare()),
             records_lost: records.map_or(0, Records::lost),
             sandbox: self.sandbox.clone(),
+            priority: self.engine.priority().map(|p| p.0).unwrap_or_default(),
         }
     }
 }

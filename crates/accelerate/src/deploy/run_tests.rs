@@ -95,6 +95,7 @@ impl Stage {
             sessions: Sessions::at(&self.folder),
             start: |_, _| Err("not started here".to_owned()),
             inline: None,
+            replace: false,
             log: &mut |event| log.push(event.clone()),
         };
         act(&mut self.gateway, &mut running, &mut self.desk)

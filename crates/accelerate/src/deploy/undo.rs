@@ -62,7 +62,7 @@ pub fn undo(sessions: &Sessions, named: Option<&str>) -> Result<Vec<String>, Err
 }
 
 /// Waits until `is_so`; false when it took too long.
-fn wait_until(is_so: impl Fn() -> bool) -> bool {
+pub(super) fn wait_until(is_so: impl Fn() -> bool) -> bool {
     for _ in 0..PATIENCE_MS / STEP_MS {
         if is_so() {
             return true;

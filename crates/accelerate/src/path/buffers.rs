@@ -1,20 +1,20 @@
 //! The bytes of packets that are with the gateway: units as they were read, and how many packets of the node stand for each.
 //!
 //! A packet of the node says where its bytes lie: the slot in the upper half of [`Body::off`](bentpipe_base::Body), the place in the payload in the lower.
-//! Buffers come in four sizes and are used again, so a warm run asks for no memory; a unit of the largest size is not copied either, since the buffer it was
-//! read into becomes its own. The store is bounded: what finds no room passes around the node.
+//! Buffers come in some thirty sizes ([`buffer_size`]), so that little of them is empty, and are used again, so a warm run asks for no memory; a unit of the largest size is
+//! not copied either, since the buffer it was read into becomes its own. The store is bounded: what finds no room passes around the node.
 
 use super::parse::Shape;
 use bentpipe_base::{Packet, Size};
+use bentpipe_gateway::buffer_size;
 use bentpipe_os::port::MAX_SUPER;
 use bentpipe_wire::offload::VnetHeader;
+use std::collections::BTreeMap;
 
-/// Sizes of buffers: an acknowledgment, one wire packet, a small super-packet, any super-packet. A frame's own header makes it a little longer.
-const SIZES: [usize; 4] = [256, 2048, 16_384, MAX_SUPER];
-/// The same, as a gateway counts what it holds.
-pub const COSTS: [u32; 4] = [256, 2048, 16_384, MAX_SUPER as u32];
-/// Spare buffers kept of each size: 16, 16, 16 and 67 MB at most.
-const SPARE: [usize; 4] = [65_536, 8192, 1024, 1024];
+/// Bytes of spare buffers kept of each size.
+const SPARE: usize = 16 << 20;
+/// The smallest buffer, for acknowledgments.
+const SMALLEST: usize = buffer_size(0);
 /// Of the bound, what only the smallest may take: acknowledgments get through where data finds no room.
 const RESERVE: usize = 16;
 
@@ -43,7 +43,7 @@ struct Slot {
 pub struct Buffers {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    spare: [Vec<Vec<u8>>; 4],
+    spare: BTreeMap<usize, Vec<Vec<u8>>>,
     /// Where the next one is read into.
     scratch: Vec<u8>,
     limit: usize,
@@ -57,7 +57,7 @@ impl Buffers {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
-            spare: [const { Vec::new() }; 4],
+            spare: BTreeMap::new(),
             scratch: vec![0; MAX_SUPER],
             limit: usize::try_from(limit.0).unwrap_or(usize::MAX),
             in_use: 0,
@@ -78,13 +78,17 @@ impl Buffers {
     /// Keeps the first `len` bytes of the scratch for one packet: that of `tcp`, or one that only its bytes tell of. Returns where, as the
     /// packet says it in [`Body::off`](bentpipe_base::Body). `None` when there is no room; the scratch is as it was then.
     pub fn keep(&mut self, len: usize, vnet: &VnetHeader, tcp: Option<(Packet, Shape)>) -> Option<u64> {
-        let class = SIZES.iter().position(|size| len <= *size)?;
-        let room = if class == 0 { self.limit } else { self.limit - self.limit / RESERVE };
-        if self.in_use + SIZES[class] > room {
+        let size = match buffer_size(len) {
+            most if most * 8 >= MAX_SUPER * 7 => MAX_SUPER,
+            size => size,
+        };
+        let room = if size == SMALLEST { self.limit } else { self.limit - self.limit / RESERVE };
+        if len > size || self.in_use + size > room {
             return None;
         }
-        let mut bytes = self.spare[class].pop().unwrap_or_else(|| vec![0; SIZES[class]]);
-        if class == SIZES.len() - 1 {
+        let spare = self.spare.get_mut(&size).and_then(Vec::pop);
+        let mut bytes = spare.unwrap_or_else(|| vec![0; size]);
+        if size == MAX_SUPER {
             core::mem::swap(&mut bytes, &mut self.scratch);
         } else if let (Some(to), Some(from)) = (bytes.get_mut(..len), self.scratch.get(..len)) {
             to.copy_from_slice(from);
@@ -136,10 +140,9 @@ impl Buffers {
         let bytes = core::mem::take(&mut slot.bytes);
         slot.tcp = None;
         self.in_use -= bytes.len();
-        if let Some(class) = SIZES.iter().position(|size| *size == bytes.len())
-            && self.spare[class].len() < SPARE[class]
-        {
-            self.spare[class].push(bytes);
+        let spare = self.spare.entry(bytes.len()).or_default();
+        if spare.len() * bytes.len() < SPARE {
+            spare.push(bytes);
         }
         self.free.push(place);
     }
@@ -189,7 +192,7 @@ mod tests {
         // its place and its buffer are used again
         assert_eq!(fill(&mut buffers, 50_000, 9), Some(all[3]));
         assert_eq!(buffers.slots.len(), 4);
-        assert_eq!(buffers.spare[3].len(), 0);
+        assert!(buffers.spare.get(&MAX_SUPER).is_none_or(Vec::is_empty));
         for off in all {
             buffers.release(off);
         }
@@ -198,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_full_store_keeps_nothing_more_but_acknowledgments() {
-        let limit = 16 * 2048;
+        let limit = 16 * 1536;
         let mut buffers = Buffers::new(Size(limit as u64));
         let mut kept = 0;
         while fill(&mut buffers, 1500, 1).is_some() {
@@ -209,7 +212,7 @@ mod tests {
         while fill(&mut buffers, 60, 1).is_some() {
             small += 1;
         }
-        assert_eq!(small, 8);
+        assert_eq!(small, 6);
         assert!(buffers.in_use().1 <= Size(limit as u64));
         assert_eq!(fill(&mut buffers, MAX_SUPER, 1), None);
         (0..2).for_each(|slot| buffers.release(slot << 32));

@@ -8,6 +8,7 @@ use super::buffers::Buffers;
 use super::counters::Counters;
 use super::emit::{Emitted, emit, joint};
 use super::frame::Unit;
+use super::kin::Kin;
 use super::parse::{HEADER_SPACE, Parsed, parse};
 use bentpipe_base::{Addr, Cx, Duration, Flags, Input, Instant, Node, NodeId, Packet, Port, Size, World};
 use bentpipe_gateway::{Gateway, LAN, SATELLITE};
@@ -152,8 +153,10 @@ impl<N: Middle> Core<N> {
                 None
             }
         };
-        let opaque =
-            tcp.is_none().then(|| wire_size(self.buffers.read(received.len), &received.vnet, self.unit));
+        let opaque = tcp.is_none().then(|| {
+            let bytes = self.buffers.read(received.len);
+            (wire_size(bytes, &received.vnet, self.unit), Kin::of(bytes, self.unit))
+        });
         let Some(off) = self.buffers.keep(received.len, &received.vnet, tcp.map(|p| (p.packet, p.shape)))
         else {
             self.counters.store_full += 1;
@@ -162,7 +165,11 @@ impl<N: Middle> Core<N> {
         let mut packet = self.world.cx(self.present, NODE).packet();
         match (self.buffers.get(off).and_then(|held| held.tcp), opaque) {
             (Some((tcp, _)), _) => (*packet).clone_from(tcp),
-            (None, size) => packet.set_opaque(off, size.unwrap_or_default(), Addr::default()),
+            (None, opaque) => {
+                let (size, kin) = opaque.unwrap_or_default();
+                packet.set_opaque(off, size, Addr::default());
+                kin.tell(&mut packet);
+            }
         }
         let port = if side == 0 { LAN } else { SATELLITE };
         self.node.handle(&mut self.world.cx(self.present, NODE), Input::Packet(port, packet));

@@ -14,6 +14,7 @@ pub mod counters;
 pub mod drive;
 pub mod emit;
 mod frame;
+mod kin;
 mod moderation;
 mod options;
 pub mod parse;

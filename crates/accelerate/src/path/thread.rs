@@ -15,7 +15,7 @@ use std::io::{self, PipeReader};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
 /// What runs.
@@ -67,6 +67,8 @@ pub struct Running<N> {
     wake: Arc<OwnedFd>,
     /// At its end when the thread is.
     ended: PipeReader,
+    /// What priority the thread has, and whether it is a real-time one.
+    priority: (String, bool),
 }
 
 impl<N> core::fmt::Debug for Running<N> {
@@ -115,14 +117,22 @@ impl<N: Middle + Send + 'static> Running<N> {
         let stop = Arc::new(AtomicBool::new(false));
         let (errands, receiver) = channel();
         let (ended, end) = io::pipe()?;
+        let (tell, told) = sync_channel(1);
         let (ours, attendants) = (Arc::clone(&wake), (Errands(receiver), Stop(Arc::clone(&stop))));
         let run = move || {
             // closed with the thread, however it ends
             let _end = end;
-            drive(setup, attendants, ours)
+            drive(setup, attendants, ours, &tell)
         };
         let thread = Builder::new().name("bentpipe-path".to_owned()).spawn(run)?;
-        Ok(Self { thread: Some(thread), errands, stop, wake, ended })
+        // it is the first thing that the thread does; one that has panicked says so when it is joined
+        let priority = told.recv().unwrap_or_default();
+        Ok(Self { thread: Some(thread), errands, stop, wake, ended, priority })
+    }
+
+    /// What priority the thread has, why no better, and whether it is a real-time one.
+    pub fn priority(&self) -> (&str, bool) {
+        (&self.priority.0, self.priority.1)
     }
 
     /// Does something on the data thread between two turns and waits for it; `None` when the thread has ended. It must be quick: packets wait.
@@ -182,11 +192,14 @@ fn drive<N: Middle + 'static>(
     setup: Setup<N>,
     (errands, stop): (Errands<N>, Stop),
     wake: Arc<OwnedFd>,
+    tell: &SyncSender<(String, bool)>,
 ) -> io::Result<Outcome<N>> {
     set_timer_slack()?;
     let raised = setup.realtime.then(realtime::raise);
     let is_real_time = raised.as_ref().is_some_and(|r| matches!(r.priority, Priority::RealTime(_)));
     let priority = raised.map_or_else(|| "ordinary priority, as asked".to_owned(), |r| r.to_string());
+    // there is room for one, and who asked waits for it
+    let _ = tell.try_send((priority.clone(), is_real_time));
     let mut world = World::new(setup.seed);
     let node = (setup.node)(&mut world);
     let mut core = Core::new(node, world, setup.ports, setup.unit, setup.clock);

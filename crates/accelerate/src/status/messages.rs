@@ -24,6 +24,12 @@ pub enum Request {
     },
     /// Read the file again.
     Reload,
+    /// End as planned.
+    Stop {
+        /// Leave the records of connections, so that the next run goes on with them.
+        #[serde(default)]
+        keep: bool,
+    },
 }
 
 const fn page() -> usize {
@@ -76,6 +82,9 @@ pub struct Status {
     /// What the gateway can still reach.
     #[serde(default)]
     pub sandbox: Sandbox,
+    /// How the scheduler treats the thread that carries packets, and why no better.
+    #[serde(default)]
+    pub priority: String,
 }
 
 /// What a data path counts. Pairs are for LAN and satellite: where packets came from.

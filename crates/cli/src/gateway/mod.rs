@@ -4,7 +4,7 @@ mod check;
 mod show;
 mod top;
 
-use crate::{BAD_INPUT, Failure, input, print};
+use crate::{BAD_INPUT, Failure, NOT_MET, input, print};
 use bentpipe_accelerate::deploy::{self, Bare, Event, Level, Live, RUN_FOLDER, Running, Sessions, Start};
 use bentpipe_accelerate::status::client::Client;
 use bentpipe_accelerate::status::{Reply, Request};
@@ -47,13 +47,22 @@ enum Action {
     },
     /// Run a gateway until it is ended; then everything is as before.
     ///
-    /// SIGTERM and Ctrl-C end it, SIGHUP has it read its file again.
+    /// SIGTERM and Ctrl-C end it, SIGHUP has it read its file again. Exit status 3 when traffic stopped with it, so that everything was taken back.
     Run {
         /// Gateway file.
         file: PathBuf,
         /// Only copy packets from one side to the other: what the gateway's cost is measured against.
         #[arg(long, hide = true)]
         bare: bool,
+        /// Take the place of the gateway that runs, and go on with its connections: for a planned restart or an upgrade.
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Have it end as planned, and wait until it has.
+    Stop {
+        /// Leave its connections to the next run, which must come within five minutes.
+        #[arg(long)]
+        keep: bool,
     },
     /// Show how it is: connections, losses, what it holds, the proof of gain.
     Status,
@@ -88,8 +97,13 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
             print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
-        Action::Run { file, bare } => {
-            return carry(file, sessions, if *bare { Bare::start } else { Live::start });
+        Action::Run { file, bare, replace } => {
+            return carry(file, sessions, if *bare { Bare::start } else { Live::start }, *replace);
+        }
+        Action::Stop { keep } => {
+            let name = deploy::stop(&sessions, name, *keep).map_err(|e| refused(&e))?;
+            let left = if *keep { "; the next run goes on with its connections" } else { "" };
+            format!("gateway {name} has ended{left}\n")
         }
         Action::Undo => undo(&sessions, name)?,
         Action::Reload => match ask(&mut connect(&sessions, name)?, &Request::Reload)? {
@@ -113,7 +127,7 @@ fn read(path: &Path) -> Result<GatewayFile, String> {
     load(&source).map_err(|diagnostic| diagnostic.to_string())
 }
 
-fn carry(path: &Path, sessions: Sessions, start: Start) -> Result<u8, Failure> {
+fn carry(path: &Path, sessions: Sessions, start: Start, replace: bool) -> Result<u8, Failure> {
     let file = read(path).map_err(Failure::Input)?;
     let running = Running {
         path: &path.display().to_string(),
@@ -121,9 +135,17 @@ fn carry(path: &Path, sessions: Sessions, start: Start) -> Result<u8, Failure> {
         sessions,
         start,
         inline: Some(Live::inline),
+        replace,
         log: &mut log,
     };
-    deploy::run(running, file).map(|()| 0).map_err(|e| refused(&e))
+    match deploy::run(running, file) {
+        Err(error @ deploy::Error::Harm(_)) => {
+            // nobody is left to tell when it cannot be written
+            let _ = writeln!(io::stderr(), "{error}");
+            Ok(NOT_MET)
+        }
+        ended => ended.map(|()| 0).map_err(|e| refused(&e)),
+    }
 }
 
 /// A line for the journal: keys and values.

@@ -92,6 +92,9 @@ pub(super) fn text(status: &Status) -> String {
         "sandbox      Landlock {}; seccomp {}",
         status.sandbox.landlock, status.sandbox.seccomp
     );
+    if !status.priority.is_empty() {
+        let _ = writeln!(out, "data thread  {}", status.priority);
+    }
     if status.records_lost > 0 {
         let _ = writeln!(out, "records      {} could not be written", status.records_lost);
     }
@@ -166,6 +169,7 @@ pub(super) mod tests {
             rate_bps: Some(24_000_000),
             throughput_bps: [23.9e6, 0.4e6],
             figures,
+            priority: "real-time priority 10".to_owned(),
             sandbox: Sandbox { landlock: "on, interface 7".to_owned(), seccomp: "on".to_owned() },
             ..Status::default()
         };
@@ -195,6 +199,7 @@ kept back    40 duplicate ack
 dropped      none
 data path    3 late turns
 sandbox      Landlock on, interface 7; seccomp on
+data thread  real-time priority 10
 ";
         assert_eq!(text(&sample().0), wanted);
     }

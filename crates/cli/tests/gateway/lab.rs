@@ -78,16 +78,26 @@ impl Lab {
         Ok(lab)
     }
 
+    /// The file of a namespace, for threads of a test's own.
+    pub(crate) fn net(&self, net: usize) -> OwnedFd {
+        self.nets[net].try_clone().expect("a descriptor")
+    }
+
     /// Does something in a namespace.
     pub(crate) fn at<T>(&self, net: usize, act: impl FnOnce() -> T) -> T {
         namespace::in_network(&self.nets[net], act).expect("a namespace we made")
     }
 
-    /// A gateway file in the folder of the test; `more` is added at its end.
+    /// A gateway file in the folder of the test; `more` is added at its end. It is not watched.
     pub(crate) fn file(&self, more: &str) -> String {
+        self.watched_file("0 s", more)
+    }
+
+    /// The same, watched for so long.
+    pub(crate) fn watched_file(&self, watch: &str, more: &str) -> String {
         let path = self.folder.join("gw.toml");
         let text = format!(
-            "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"eth1\"\nsatellite = \"eth0\"\n{more}"
+            "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"eth1\"\nsatellite = \"eth0\"\nwatch = \"{watch}\"\n{more}"
         );
         fs::write(&path, text).expect("a file");
         path.display().to_string()
@@ -117,7 +127,25 @@ impl Lab {
 
     /// Starts a gateway and waits until it has started.
     pub(crate) fn start(&self, file: &str) -> Gateway {
-        let mut command = self.command(&["run", file]);
+        self.start_as(&["run", file], &[])
+    }
+
+    /// What a command prints, with words before the program.
+    pub(crate) fn start_as_output(&self, args: &[&str], under: &[&str]) -> String {
+        let inner = self.command(args);
+        let mut command = Command::new(under[0]);
+        command.args(&under[1..]).arg(inner.get_program()).args(inner.get_args());
+        out(&self.at(ROUTER, || command.output().expect("it starts")))
+    }
+
+    /// The same with other words, and words before the program.
+    pub(crate) fn start_as(&self, args: &[&str], under: &[&str]) -> Gateway {
+        let mut command = self.command(args);
+        if let [program, words @ ..] = under {
+            let inner = command;
+            command = Command::new(program);
+            command.args(words).arg(inner.get_program()).args(inner.get_args());
+        }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = self.at(ROUTER, || command.spawn().expect("it starts"));
         let mut log = BufReader::new(child.stderr.take().expect("its standard error"));
@@ -141,7 +169,7 @@ impl Lab {
             };
             let liberal = fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal");
             [
-                run("nft", "list ruleset"),
+                run("nft", "-s list ruleset"),
                 run("ip", "rule show"),
                 run("ip", "-6 rule show"),
                 run("ip", "-br link show"),
@@ -218,8 +246,13 @@ impl Gateway {
     }
 
     /// Sends a signal and waits for the end: exit status, and the log.
-    pub(crate) fn end(mut self, signal: Signal) -> (Option<i32>, String) {
+    pub(crate) fn end(self, signal: Signal) -> (Option<i32>, String) {
         self.signal(signal);
+        self.wait()
+    }
+
+    /// Waits for the end.
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.log.read_to_string(&mut rest).expect("its log");
         let status = self.child.wait().expect("it ends");

@@ -2,7 +2,9 @@
 
 #![expect(clippy::print_stdout, reason = "a test that cannot run here says so")]
 
+mod firewall;
 mod lab;
+mod priority;
 mod restart;
 
 use bentpipe_os::nft;
@@ -69,7 +71,7 @@ fn what_is_missing_is_named_before_anything_is_changed() {
         &["records /nowhere/flows.csv", "no such folder"],
     );
     refused(&lab.file("[status]\nprometheus = \"192.0.2.1:9464\"\n"), &["metrics at 192.0.2.1:9464"]);
-    refused(&lab.file("[[rules]]\naction = \"drop\"\n"), &["gw.toml:8:10", "it can be accelerate, pass"]);
+    refused(&lab.file("[[rules]]\naction = \"drop\"\n"), &["gw.toml:9:10", "it can be accelerate, pass"]);
     let file = lab.file("");
     for (args, wanted) in [
         ("link add bentsat type veth peer name other", "interface bentsat"),
@@ -306,7 +308,7 @@ fn its_file_is_read_again_without_losing_a_connection() {
     let refused = reload();
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        err(&refused).contains("gw.toml:8:10") && err(&refused).contains("did you mean `pass`?"),
+        err(&refused).contains("gw.toml:9:10") && err(&refused).contains("did you mean `pass`?"),
         "{}",
         err(&refused)
     );
@@ -447,7 +449,7 @@ fn inline_it_is_the_wire_between_two_interfaces() {
         ip("-6 addr add fd77:1::3/64 dev b0 nodad").expect("an address");
     });
     let file = lab.file("");
-    let inline = text(Path::new(&file)).replace("routed", "inline");
+    let inline = text(Path::new(&file)).replace("routed", "inline").replace("watch = \"0 s\"\n", "");
     fs::write(&file, inline).expect("a file");
     let reach = |address: &str| {
         let args = ["-c", "2", "-i", "0.1", "-W", "2", address];

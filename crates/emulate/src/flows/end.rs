@@ -138,7 +138,9 @@ impl Duplex for Line {
         let mut taken = 0;
         while left > 0 {
             let piece = &ZEROS[..left.min(PIECE as u64) as usize];
-            match rustix::net::send(&self.socket, piece, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            // one write of the application is one for the kernel: the end of a piece is no reason for a short segment (tcp(7), MSG_MORE)
+            let more = if left > PIECE as u64 { SendFlags::MORE } else { SendFlags::empty() };
+            match rustix::net::send(&self.socket, piece, SendFlags::NOSIGNAL | SendFlags::DONTWAIT | more) {
                 Ok(n) => {
                     taken += n as u64;
                     left -= n as u64;

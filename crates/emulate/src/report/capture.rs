@@ -59,13 +59,13 @@ fn write(mut files: CaptureFiles, inlet: &Inlet) -> CaptureFiles {
                 Point::Dropped(cause) => Some(cause.key()),
                 Point::In | Point::Out => None,
             };
-            let interface = record.point.interface();
-            let seen = Seen { interface, time: record.at.0, bytes, original: record.original, comment };
+            let point = record.point.index();
+            let seen = Seen { point, time: record.at.0, bytes, original: record.original, comment };
             files.add(record.capture, &seen);
         }
         for (capture, lost) in chunk.lost().iter().enumerate() {
-            for (interface, packets) in lost.iter().enumerate() {
-                files.lost(capture, interface, *packets);
+            for (point, packets) in lost.iter().enumerate() {
+                files.lost(capture, point, *packets);
             }
         }
         inlet.done(chunk);

@@ -101,7 +101,6 @@ fn tshark_finds_every_packet_whole_with_right_checksums_and_the_cause_of_each_dr
     let (report, delivered) = recorded(&dir, &scenario);
     let link = &report.links[0];
     let fields = [
-        "frame.interface_id",
         "frame.comment",
         "frame.time_epoch",
         "_ws.malformed",
@@ -110,29 +109,31 @@ fn tshark_finds_every_packet_whole_with_right_checksums_and_the_cause_of_each_dr
         "udp.checksum.status",
         "frame.len",
     ];
-    let Some(rows) = tshark("hand_fed", &dir.join("link.pcapng"), &fields) else { return };
-    for row in &rows {
-        assert!(row[3].is_empty(), "malformed: {row:?}");
+    let rows = |point: &str| tshark("hand_fed", &dir.join(format!("{point}.pcapng")), &fields);
+    let (Some(entered), Some(left), Some(ended)) = (rows("link.in"), rows("link.out"), rows("link.dropped"))
+    else {
+        return;
+    };
+    for row in entered.iter().chain(&left).chain(&ended) {
+        assert!(row[2].is_empty(), "malformed: {row:?}");
         let good = |cell: &String| cell.is_empty() || cell == "1";
-        assert!(good(&row[4]) && good(&row[5]) && good(&row[6]), "bad checksum: {row:?}");
-        assert!(row[5] == "1" || row[6] == "1", "neither TCP nor UDP: {row:?}");
-        assert!(row[7].parse::<usize>().unwrap() <= 1500, "{row:?}");
+        assert!(good(&row[3]) && good(&row[4]) && good(&row[5]), "bad checksum: {row:?}");
+        assert!(row[4] == "1" || row[5] == "1", "neither TCP nor UDP: {row:?}");
+        assert!(row[6].parse::<usize>().unwrap() <= 1500, "{row:?}");
     }
-    let at = |interface: &str| rows.iter().filter(|r| r[0] == interface).count() as u64;
-    let by_cause = |cause: &str| rows.iter().filter(|r| r[1] == cause).count() as u64;
+    let by_cause = |cause: &str| ended.iter().filter(|r| r[0] == cause).count() as u64;
     let dropped: u64 = link.drops.values().filter_map(serde_json::Value::as_u64).sum();
-    assert_eq!(at("1"), delivered);
-    assert_eq!((at("0"), at("2")), (delivered + dropped, dropped));
+    let lengths = [&entered, &left, &ended].map(|rows| rows.len() as u64);
+    assert_eq!(lengths, [delivered + dropped, delivered, dropped]);
     for (cause, n) in &link.drops {
         assert_eq!(Some(by_cause(cause)), n.as_u64(), "{cause}");
     }
     assert!(by_cause("queue_full") > 0 && by_cause("packet_loss") > 0, "{:?}", link.drops);
     // the wall clock of its start: not 1970, and not more than a few seconds ago
-    let first: f64 = rows[0][2].parse().unwrap();
+    let first: f64 = entered[0][1].parse().unwrap();
     let now = bentpipe_os::clock::realtime() as f64 / 1e9;
     assert!(first > 1e9 && (now - first).abs() < 600.0, "{first} of {now}");
-    let back = tshark("hand_fed", &dir.join("link-return.pcapng"), &fields);
-    assert!(back.is_none_or(|rows| rows.is_empty()), "nothing goes back");
+    assert!(rows("link-return.in").is_none_or(|rows| rows.is_empty()), "nothing goes back");
 }
 
 #[test]
@@ -142,11 +143,14 @@ fn a_super_packet_that_passes_whole_is_recorded_as_the_packets_it_would_be_cut_i
     capture_everything(&mut scenario);
     let (report, arrivals) = recorded(&dir, &scenario);
     assert_eq!((report.links[0].packets, arrivals), (200, 200), "super-packets");
-    let fields = ["frame.interface_id", "frame.len", "tcp.checksum.status", "udp.checksum.status"];
-    let Some(rows) = tshark("hand_fed_whole", &dir.join("link.pcapng"), &fields) else { return };
-    // in half of the turns four of the five are cut into six
-    assert_eq!(rows.len(), 2 * (20 * 5 + 20 * (4 * 6 + 1)));
-    assert!(rows.iter().all(|r| r[1].parse::<usize>().unwrap() <= 1500 && (r[2] == "1" || r[3] == "1")));
+    let fields = ["frame.len", "tcp.checksum.status", "udp.checksum.status"];
+    for point in ["in", "out"] {
+        let file = dir.join(format!("link.{point}.pcapng"));
+        let Some(rows) = tshark("hand_fed_whole", &file, &fields) else { return };
+        // in half of the turns four of the five are cut into six
+        assert_eq!(rows.len(), 20 * 5 + 20 * (4 * 6 + 1));
+        assert!(rows.iter().all(|r| r[0].parse::<usize>().unwrap() <= 1500 && (r[1] == "1" || r[2] == "1")));
+    }
 }
 
 #[test]
@@ -155,9 +159,15 @@ fn the_folder_is_that_of_a_simulated_run_and_says_what_a_live_one_has_to_say() {
     let mut scenario = scenario(LINK);
     capture_everything(&mut scenario);
     let (report, _) = recorded(&dir, &scenario);
-    for name in
-        ["report.html", "report.json", "series.csv", "flows.csv", "links.csv", "link.pcapng", "manifest.json"]
-    {
+    for name in [
+        "report.html",
+        "report.json",
+        "series.csv",
+        "flows.csv",
+        "links.csv",
+        "link.in.pcapng",
+        "manifest.json",
+    ] {
         assert!(dir.join(name).is_file(), "{name}");
     }
     let json: serde_json::Value =

@@ -132,10 +132,12 @@ impl Flow {
         let shortest = self.trip.least() + self.shake.lan_trip.unwrap_or_default();
         self.shown.delivered(now, self.una, shortest.max(Duration::from_millis(1)));
         match shared.config.mode {
-            crate::config::Mode::Open => self.una + self.shown.window(&path, self.receiver.largest),
+            crate::config::Mode::Open => {
+                self.una + self.shown.window(&path, self.receiver.largest).min(self.holdable(shared))
+            }
             crate::config::Mode::Strict => {
                 let room = self.shown.room(&path);
-                let most = self.una + self.shown.window(&path, 0);
+                let most = self.una + self.shown.window(&path, 0).min(self.holdable(shared));
                 self.receiver.limit(now, self.trip.smoothed(), room).min(most)
             }
         }

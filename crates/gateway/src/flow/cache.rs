@@ -71,20 +71,18 @@ pub(crate) struct Credit {
 }
 
 impl Credit {
-    /// A piece has arrived: by its last copy, unless that is too young to have come back.
+    /// A piece has arrived: by its last copy, unless that is too young to have come back. What was sent again and again within a trip tells no time.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
-        let returned = |sent: Instant| now.since(sent).0 >= shortest;
-        let sent = if returned(piece.sent) || (piece.times < 2 && piece.first == piece.sent) {
-            piece.sent
-        } else if returned(piece.first) || piece.times < 2 {
-            piece.first
-        } else {
-            piece.before
-        };
-        self.sent = self.sent.max(Some(sent));
         self.arrived += piece.segments();
-        if piece.times == 1 && sent == piece.first {
-            self.sample = self.sample.max(Some(sent));
+        let returned = |sent: &Instant| now.since(*sent).0 >= shortest;
+        let once = piece.times < 2;
+        let sent = if once && piece.first == piece.sent { Some(piece.sent) } else { None };
+        let candidates = [piece.sent, piece.first, piece.before];
+        let known = if once { &candidates[..2] } else { &candidates };
+        let sent = sent.or_else(|| known.iter().copied().find(returned)).or(once.then_some(piece.first));
+        self.sent = self.sent.max(sent);
+        if once && sent == Some(piece.first) {
+            self.sample = self.sample.max(sent);
         }
     }
 }
@@ -361,11 +359,15 @@ impl Cache {
         }
     }
 
-    /// Everything that flies and reaches beyond `at` is to be sent again.
-    pub(crate) fn rewind(&mut self, at: u64) {
+    /// Everything that flies, reaches beyond `at` and was sent no later than `sent` is to be sent again; true if there is any.
+    pub(crate) fn rewind(&mut self, at: u64, sent: Instant) -> bool {
+        let before = self.due;
         for i in self.place(at)..self.pieces.len() {
-            self.make_due(i);
+            if self.pieces[i].sent <= sent {
+                self.make_due(i);
+            }
         }
+        self.due > before
     }
 
     /// The first piece that is due.

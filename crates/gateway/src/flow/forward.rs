@@ -1,5 +1,6 @@
 //! From the sender to the receiver: what is held. What goes out of it, and when, is in `serve.rs`.
 //!
+//! - Nothing overtakes what waits: what finds no room behind it is dropped, and the windows shown are such that this does not happen to a sender which keeps to them.
 //! - Data is held until the receiver has acknowledged it. A segment of which everything is held already, or has arrived, is a copy and is swallowed: its first
 //!   is on the way, or is repaired here. When our own tries are used up, the sender's copy goes out.
 //! - Bytes that fill a gap (their loss was in front of the gateway) go out before what waits.
@@ -30,6 +31,10 @@ const BEYOND: u64 = 1 << 20;
 const MOST_PRODUCTS: u64 = 3;
 /// Held in any case.
 const LEAST_HELD: u64 = 256 << 10;
+/// What a byte of payload is taken to cost while little is held: full packets, each by itself.
+const COST: f64 = 1.5;
+/// Share of the limits that windows are shown for: what a byte costs may rise later.
+const HOLDABLE: f64 = 0.8;
 /// A reset waits no longer than this.
 const LONGEST_RESET: Duration = Duration::from_secs(60);
 
@@ -236,14 +241,25 @@ impl Flow {
             self.swallow(cx, start, end, packet, shared);
             return;
         }
-        if self.is_full(&packet, shared) || (flags.has(Flags::URG) && missing != [(start, end)]) {
-            shared.counters.overflow += 1;
-            self.pass(cx, LAN, packet, shared);
+        let cost = cost_of(&packet);
+        let is_odd = flags.has(Flags::URG) && missing != [(start, end)];
+        if is_odd || self.is_full(cost, u64::from(packet.body.len), shared) {
+            self.no_room(cx, packet, shared);
             return;
         }
-        let cost = cost_of(&packet, shared.config);
         self.keep(cx, (start, end), packet, &missing, cost);
         self.tell_receiver(cx, shared);
+    }
+
+    /// What cannot be held passes, unless it would overtake what waits.
+    fn no_room(&mut self, cx: &mut Cx<'_>, packet: Pkt, shared: &mut Shared<'_>) {
+        if self.cache.queue.is_empty() {
+            shared.counters.overflow += 1;
+            self.pass(cx, LAN, packet, shared);
+        } else {
+            shared.counters.no_room += 1;
+            cx.recycle(packet);
+        }
     }
 
     /// Holds those parts of a packet that are missing.
@@ -272,16 +288,25 @@ impl Flow {
     }
 
     /// No more is held than three products, or what the limits allow; the window shown keeps a sender below that.
-    fn is_full(&self, packet: &Packet, shared: &Shared<'_>) -> bool {
-        let len = u64::from(packet.body.len);
+    fn is_full(&self, cost: u64, len: u64, shared: &Shared<'_>) -> bool {
         let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
-        // what the sender was shown it may send, also when the product has become smaller since: passed, it would be a gap
+        // what the sender was shown it may send, also when the product has become smaller since
         let shown = self.shown.edge.saturating_sub(self.una);
         let most = whole.unwrap_or(u64::MAX).max(LEAST_HELD).max(shown);
-        let cost = PLACE + cost_of(packet, shared.config);
+        let cost = PLACE + cost;
         self.cache.bytes + len > most
             || self.cache.cost + cost > shared.config.limits.per_flow.0
             || shared.memory.used + cost > shared.memory.limit
+    }
+
+    /// Bytes of payload that can be held for this flow: what its limit allows and, where memory is short, its part of what is left, by what a byte of it costs lately.
+    pub(super) fn holdable(&self, shared: &Shared<'_>) -> u64 {
+        let left = shared.memory.limit.saturating_sub(shared.memory.used);
+        let part = self.cost + left / u64::from(shared.shaper.active.max(1));
+        let most = shared.config.limits.per_flow.0.min(part) as f64 * HOLDABLE;
+        let known = self.cache.bytes >= LEAST_HELD;
+        let cost = if known { self.cache.cost as f64 / self.cache.bytes as f64 } else { COST };
+        (most / cost.max(1.0)) as u64
     }
 
     fn path_trip(&self) -> Duration {

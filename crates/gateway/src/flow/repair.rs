@@ -7,8 +7,10 @@
 //! - After a hole the receiver keeps only what lies within its window [h, E). What was sent beyond E before the repair arrives is discarded. So at each new hole
 //!   everything beyond E that was sent is due again, right behind the repair, and new data follows without a pause.
 //! - Nothing heard for 1.5 D + 4 var: the head is sent again, at most 3 times with doubled waits; then it is the sender's turn.
-//! - A closed window (una at the edge itself): everything stops, the head probes it once per second (RFC 9293, section 3.8.6.1), and when it opens everything sent
-//!   beyond the edge is due again.
+//! - What is missing was lost if the receiver had told that it had room for it before it came, else it was refused: then everything that has arrived by now was, too,
+//!   and `reader.rs` is told.
+//! - A closed window (una at the edge itself): everything stops, the head probes it once per second (RFC 9293, section 3.8.6.1), and when it opens everything that
+//!   came meanwhile is due again.
 
 use super::cache::{Credit, Fate};
 use super::{Flow, Shared};
@@ -34,8 +36,8 @@ pub(crate) struct Recovery {
     probe_at: Option<Instant>,
     /// One is due.
     pub(super) probe: bool,
-    /// When the receiver's window was last nearly closed.
-    tight: Option<Instant>,
+    /// When something was last refused: what was sent before tells nothing of the hop.
+    refused_at: Instant,
     /// Timeout in force.
     timeout: Duration,
     /// Copies of each packet.
@@ -104,64 +106,79 @@ impl Flow {
         if self.cache.pieces.front().is_some_and(|p| p.fate == Fate::Sacked && p.start <= self.una) {
             self.cache.renege();
         }
-        let recovering = self.una < self.recovery.hole_end || !self.cache.sacked.is_empty();
-        let d = self.trip.smoothed();
-        self.receiver.told(now, self.una, window, recovering, d);
-        if self.receiver.window(self.una) < self.receiver.largest / 4 {
-            self.recovery.tight = Some(now);
-        }
-        let lost =
-            if self.receiver.stopped.is_some() { 0 } else { self.detect(now, advanced, credit.sent, shared) };
-        shared.shaper.losses.count(now, self.recovery.copies, credit.arrived, lost);
+        let steady = self.una >= self.recovery.hole_end && self.cache.sacked.is_empty();
+        let before = self.receiver.edge;
+        let reach = self.reach(now, shared);
+        self.receiver.told(now, (self.una, window), steady, self.trip.smoothed(), reach);
+        let was_closed = self.receiver.stopped.is_some();
         self.stop_or_go(now);
+        let lost = if self.receiver.stopped.is_some() {
+            0
+        } else {
+            self.detect(now, (before, reach), (advanced, was_closed), credit.sent, shared)
+        };
+        shared.shaper.losses.count(now, self.recovery.copies, credit.arrived, lost);
     }
 
-    /// Finds what is lost; returns how many segments that are new.
+    /// The end of what is forwarded, and how far beyond the edge the hop lets it go.
+    fn reach(&self, now: Instant, shared: &Shared<'_>) -> (u64, u64) {
+        (self.cache.forwarded(self.una), self.shown.room(&self.path(now, shared)))
+    }
+
+    /// After this much time without an acknowledgment a packet did not arrive, or was refused.
+    fn late(&self) -> Duration {
+        self.trip.smoothed() + LATE + self.trip.variation() * 2
+    }
+
+    /// Finds what did not get through, and whether the hop lost it or the receiver had no room; returns how many segments the hop lost. `before` is the edge that was
+    /// told before this acknowledgment.
     fn detect(
         &mut self,
         now: Instant,
-        advanced: bool,
+        (before, reach): (u64, (u64, u64)),
+        (advanced, was_closed): (bool, bool),
         sent: Option<Instant>,
         shared: &mut Shared<'_>,
     ) -> u32 {
-        let edge = self.receiver.edge;
-        // without SACK only the head is known to be missing; what lies behind it is sent again in case it is
-        let last = if self.shake.sack() { edge } else { self.una + 1 };
-        let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
-        let mut found = |start: u64, end: u64, segments: u32| {
-            if start < edge {
+        let (edge, una, sack) = (self.receiver.edge, self.una, self.shake.sack());
+        let (mut holes, mut lost, mut refused, mut hole_end) = (0, 0, false, self.recovery.hole_end);
+        let receiver = &self.receiver;
+        let refused_at = self.recovery.refused_at;
+        let mut found = |(start, end): (u64, u64), sent: Instant, segments: u32| {
+            if start < edge || start <= una {
                 holes += 1;
-                lost += if start < last { segments } else { 0 };
-                hole_end = hole_end.max(end);
+                if start <= una && receiver.had_no_room(una, end) {
+                    refused = true;
+                } else if sent > refused_at {
+                    hole_end = hole_end.max(end);
+                    lost += if end <= before && (sack || start <= una) { segments } else { 0 };
+                }
             }
         };
         if let Some(sent) = sent {
             // SACK cuts pieces where something arrived, so nothing of this one has; without it only the first segment is known to be missing
-            let sack = self.shake.sack();
             self.cache.overtaken(sent, |piece| {
-                found(piece.start, piece.end, if sack { piece.segments() } else { 1 });
+                found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 });
             });
         }
-        let d = self.trip.smoothed();
-        let late = d + LATE + self.trip.variation() * 2;
-        let una = self.una;
+        let overdue = Instant(now.0.saturating_sub(self.late().0));
         let head = self.cache.pieces.front().filter(|p| p.fate == Fate::Flying && p.start <= una);
         if !advanced
-            && let Some((start, end)) = head.filter(|p| now >= p.sent + late).map(|p| (p.start, p.end))
+            && let Some((range, sent)) =
+                head.filter(|p| p.sent <= overdue).map(|p| ((p.start, p.end), p.sent))
         {
-            found(start, end, 1);
+            found(range, sent, 1);
             self.cache.make_due(0);
         }
         self.recovery.hole_end = hole_end;
-        if holes > 0 {
-            self.cache.rewind(edge);
+        // what came while the window was closed was refused
+        refused |= was_closed && self.cache.rewind(una, overdue);
+        if holes > 0 || refused {
+            self.cache.rewind(if refused { una } else { edge }, Instant::NEVER);
         }
-        // what is missing while the reader does not keep up may well have arrived, and found no room
-        if self.recovery.tight.is_some_and(|at| now.since(at) < d * 2) || self.receiver.is_slow() {
-            if holes > 0 {
-                self.receiver.overflowed(now, d);
-            }
-            return 0;
+        if refused {
+            self.recovery.refused_at = now;
+            self.receiver.overflowed(now, una, self.trip.smoothed(), reach);
         }
         self.recovery.losses += u64::from(lost);
         shared.counters.losses += u64::from(lost);
@@ -172,13 +189,11 @@ impl Flow {
     fn stop_or_go(&mut self, now: Instant) {
         let closed = self.receiver.window(self.una) == 0 && !self.cache.is_empty();
         if closed && self.receiver.stopped.is_none() {
-            self.receiver.stop(now);
+            self.receiver.stopped = Some(now);
             self.recovery.probe_at = Some(now + PROBE);
             self.recovery.progress = None;
-        } else if !closed && self.receiver.stopped.is_some() {
-            self.receiver.reopen(now, self.trip.smoothed());
+        } else if !closed && self.receiver.stopped.take().is_some() {
             (self.recovery.probe_at, self.recovery.probe) = (None, false);
-            self.cache.rewind(0);
             (self.recovery.progress, self.recovery.tries) = (Some(now), 0);
             self.recovery.timeout = self.trip.timeout();
         }
@@ -186,7 +201,7 @@ impl Flow {
 
     /// The receiver may still expect `una`, whatever is on the way: its window is closed, a hole is being repaired, or nothing was heard for a round trip.
     pub(super) fn may_stand_still(&self, now: Instant) -> bool {
-        let silent = |since| now.since(since) > self.trip.smoothed() + LATE + self.trip.variation() * 2;
+        let silent = |since| now.since(since) > self.late();
         self.receiver.stopped.is_some()
             || self.una < self.recovery.hole_end
             || self.recovery.progress.is_some_and(silent)

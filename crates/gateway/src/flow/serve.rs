@@ -39,11 +39,12 @@ impl Flow {
         }
         let path = self.path(now, shared);
         let limit = self.receiver.limit(now, self.trip.smoothed(), self.shown.room(&path));
-        let held = self.receiver.next().filter(|at| *at > now);
+        let held = self.receiver.reader.next(now);
         let mut due = None;
         if let Some(i) = self.cache.first_due() {
             let piece = &self.cache.pieces[i];
-            if piece.start <= self.una || piece.end <= self.receiver.edge {
+            let at_once = self.receiver.reader.at_once(now, self.una, self.receiver.edge);
+            if piece.start <= self.una || piece.end <= at_once {
                 return Some(Choice::Hole(i));
             }
             if piece.end <= limit && held.is_none() && !self.is_beyond_gap(piece.start) {
@@ -69,7 +70,9 @@ impl Flow {
 
     /// Something waits for the reader: it may go when the rate allows, or the predicted edge has moved by a segment.
     fn wait(&mut self, now: Instant, held: Option<Instant>) {
-        self.receiver.held_back();
+        if held.is_none() {
+            self.receiver.reader.held_back();
+        }
         let Some(rate) = self.receiver.rate().filter(|r| *r > 0.0) else { return };
         let step = Duration::from_secs_f64(self.shake.mss() as f64 / rate);
         let at = held.unwrap_or(now + step.max(Duration::from_millis(1)));
@@ -241,8 +244,8 @@ impl Flow {
         if left > 0 {
             self.sender.copies.push_back((cx.now + APART, start, end, left - 1));
         }
-        if end > self.receiver.edge {
-            self.receiver.sent(cx.now, u64::from(packet.body.len));
+        if end > self.receiver.reader.at_once(cx.now, self.una, self.receiver.edge) {
+            self.receiver.reader.sent(cx.now, u64::from(packet.body.len));
         }
         self.recovery.sent(cx.now, self.trip.timeout());
         let path = self.path(cx.now, shared);

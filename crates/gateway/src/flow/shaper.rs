@@ -1,10 +1,11 @@
 //! One pacer for the hop: what leaves for the satellite leaves at a little less than its rate, so that the link has no queue and never loses by one.
 //!
 //! Counts IP bytes and framing, as the link does. Who has something to send asks; repairs go first (a hole stops a receiver), then flows in turn by deficit
-//! round robin (Shreedhar and Varghese, 1996) with a quantum of one full packet; packets that merely pass are one more class with a turn of its own.
-//! Without a rate everything leaves at once. A late wake-up is made up for, as far as 2 ms.
+//! round robin (Shreedhar and Varghese, 1996) with a quantum of one full packet; packets that merely pass are one more class with a turn of its own, in the order in which
+//! they came. Before both, within a tenth of the rate, go the flows that `priority.rs` names. Without a rate everything leaves at once. A late wake-up is made up for, as far as 2 ms.
 
 use super::copies::Losses;
+use super::priority::{Manner, Priority};
 use crate::config::Config;
 use bentpipe_base::{Duration, Instant, Packet, Pkt, Rate, Size};
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 const QUANTUM: i64 = 1600;
 /// How late the pacer may be and still keep its rate.
 const SLACK: Duration = Duration::from_millis(2);
-/// Packets that pass may wait this long at the rate; beyond that they leave at once.
+/// Packets that pass may wait this long at the rate; beyond that the oldest leave at once.
 const PASSING: Duration = Duration::from_millis(100);
 
 /// Who may send.
@@ -34,6 +35,16 @@ pub(crate) enum Want {
     Data,
 }
 
+/// A packet that passes.
+#[derive(Debug)]
+struct Waiting {
+    /// Which it is, in the order in which they came.
+    number: u64,
+    /// Of its flow.
+    place: usize,
+    packet: Pkt,
+}
+
 /// The pacer and the queues before it.
 #[derive(Debug, Default)]
 pub(crate) struct Shaper {
@@ -48,13 +59,21 @@ pub(crate) struct Shaper {
     flows: VecDeque<(u32, u32, i64)>,
     /// The tickets with which each flow waits in the two, 0 where it does not: so asking costs nothing, and neither does going away.
     waits: Vec<(u32, u32)>,
+    /// Flows that go first, in turn, with their tickets.
+    quick: VecDeque<(u32, u32)>,
+    manners: Vec<Manner>,
     serial: u32,
     /// Places in the queues at most that nobody waits in any more.
     stale: usize,
-    passing: VecDeque<Pkt>,
+    /// What passes: in turn, and what goes first.
+    passing: VecDeque<Waiting>,
+    express: VecDeque<Waiting>,
     passing_bytes: u64,
-    /// The passing class had the last turn.
+    arrivals: u64,
+    /// The passing class had the last turn; and of what goes first.
     passed: bool,
+    express_passed: bool,
+    priority: Priority,
     /// Flows that use their share of the hop.
     pub(crate) active: u32,
     /// What is known of its losses.
@@ -73,6 +92,10 @@ impl Shaper {
         self.rate = config.rate;
         self.share = if config.share > 0.0 { config.share.min(1.0) } else { 1.0 };
         self.framing = config.framing;
+        if self.rate.is_none() {
+            // what waits goes at once, before what comes
+            self.free = Instant::ZERO;
+        }
     }
 
     /// Bytes that the hop counts for a packet.
@@ -87,6 +110,7 @@ impl Shaper {
         let i = flow as usize;
         if self.waits.len() <= i {
             self.waits.resize(i + 1, (0, 0));
+            self.manners.resize(i + 1, Manner::default());
         }
         match want {
             Want::Repair if self.waits[i].0 == 0 => {
@@ -95,9 +119,24 @@ impl Shaper {
             }
             Want::Data if self.waits[i].1 == 0 => {
                 self.waits[i].1 = self.ticket();
-                self.flows.push_back((flow, self.waits[i].1, self.quantum()));
+                if self.manners[i].goes_first() {
+                    self.quick.push_back((flow, self.waits[i].1));
+                } else {
+                    self.flows.push_back((flow, self.waits[i].1, self.quantum()));
+                }
             }
             _ => {}
+        }
+    }
+
+    /// A packet of an accelerated flow has come that is marked to go first, or one that is not.
+    pub(crate) fn mark(&mut self, flow: u32, is_marked: bool) {
+        if is_marked && self.waits.len() <= flow as usize {
+            self.waits.resize(flow as usize + 1, (0, 0));
+            self.manners.resize(self.waits.len(), Manner::default());
+        }
+        if let Some(manner) = self.manners.get_mut(flow as usize) {
+            manner.is_marked = is_marked;
         }
     }
 
@@ -120,8 +159,12 @@ impl Shaper {
         while self.flows.front().is_some_and(|f| waiting(f.0).1 != f.1) {
             self.flows.pop_front();
         }
-        if self.stale > 64 && self.stale * 2 > self.repairs.len() + self.flows.len() {
+        while self.quick.front().is_some_and(|q| waiting(q.0).1 != q.1) {
+            self.quick.pop_front();
+        }
+        if self.stale > 64 && self.stale * 2 > self.repairs.len() + self.flows.len() + self.quick.len() {
             self.repairs.retain(|r| waiting(r.0).0 == r.1);
+            self.quick.retain(|q| waiting(q.0).1 == q.1);
             self.flows.retain(|f| waiting(f.0).1 == f.1);
             self.stale = 0;
         }
@@ -133,15 +176,48 @@ impl Shaper {
         QUANTUM.max(burst as i64)
     }
 
-    /// Lets a packet that is nobody's pass in its turn.
-    pub(crate) fn pass(&mut self, now: Instant, packet: Pkt) -> Result<(), Pkt> {
-        let room = self.rate.map_or(0, |r| r.bytes_in(PASSING).0);
-        if self.rate.is_none() || self.passing_bytes > room || self.free.since(now) > PASSING {
-            return Err(packet);
+    /// Lets a packet that is nobody's pass in its turn; gives it back when everything leaves at once.
+    pub(crate) fn pass(&mut self, now: Instant, packet: Pkt) -> Option<Pkt> {
+        if self.rate.is_none() {
+            return Some(packet);
         }
+        let (place, goes_first) = self.priority.place(now, &packet);
         self.passing_bytes += self.cost(&packet).0;
-        self.passing.push_back(packet);
-        Ok(())
+        self.arrivals += 1;
+        let waiting = Waiting { number: self.arrivals, place, packet };
+        if goes_first {
+            self.express.push_back(waiting);
+        } else {
+            self.passing.push_back(waiting);
+        }
+        None
+    }
+
+    /// The oldest packet that passes, when they would wait for too long: it leaves at once, so that none overtakes another of its flow.
+    pub(crate) fn overdue(&mut self, now: Instant) -> Option<Pkt> {
+        let room = self.rate.map_or(0, |r| r.bytes_in(PASSING).0);
+        if self.passing_bytes <= room && self.free.since(now) <= PASSING {
+            return None;
+        }
+        self.oldest().map(|packet| packet.0)
+    }
+
+    /// Takes the packet that came first of those that pass, with what it costs.
+    fn oldest(&mut self) -> Option<(Pkt, Size)> {
+        let is_express = match (self.express.front(), self.passing.front()) {
+            (Some(express), Some(passing)) => express.number < passing.number,
+            (express, _) => express.is_some(),
+        };
+        self.take(is_express)
+    }
+
+    fn take(&mut self, is_express: bool) -> Option<(Pkt, Size)> {
+        let queue = if is_express { &mut self.express } else { &mut self.passing };
+        let Waiting { place, packet, .. } = queue.pop_front()?;
+        self.priority.left(place);
+        let cost = self.cost(&packet);
+        self.passing_bytes -= cost.0;
+        Some((packet, cost))
     }
 
     /// Who may send now.
@@ -153,10 +229,20 @@ impl Shaper {
         if let Some((flow, _)) = self.repairs.front() {
             return Some(Turn::Flow(*flow));
         }
-        if !self.passing.is_empty() && (self.flows.is_empty() || !self.passed) {
-            let packet = self.passing.pop_front()?;
-            let cost = self.cost(&packet);
-            self.passing_bytes -= cost.0;
+        if self.priority.allows(now) {
+            if let Some(turn) = self.first(now) {
+                return Some(turn);
+            }
+        } else {
+            // they have had their share: from here on they stand with all others
+            while let Some((flow, ticket)) = self.quick.pop_front() {
+                self.flows.push_back((flow, ticket, self.quantum()));
+            }
+            self.tidy();
+        }
+        let passes = !self.passing.is_empty() || !self.express.is_empty();
+        if passes && (self.flows.is_empty() || !self.passed) {
+            let (packet, cost) = self.oldest()?;
             self.passed = true;
             self.charge(now, cost);
             return Some(Turn::Pass(packet));
@@ -164,14 +250,40 @@ impl Shaper {
         self.flows.front().map(|f| Turn::Flow(f.0))
     }
 
+    /// Of those that go first.
+    fn first(&mut self, now: Instant) -> Option<Turn> {
+        if !self.express.is_empty() && (self.quick.is_empty() || !self.express_passed) {
+            let (packet, cost) = self.take(true)?;
+            self.express_passed = true;
+            self.charge_first(now, cost);
+            self.charge(now, cost);
+            return Some(Turn::Pass(packet));
+        }
+        self.express_passed = false;
+        self.quick.front().map(|q| Turn::Flow(q.0))
+    }
+
+    fn charge_first(&mut self, now: Instant, size: Size) {
+        if let Some(rate) = self.rate {
+            self.priority.charge(now, rate, size);
+        }
+    }
+
     /// The flow whose turn it was sent `size` as [`Shaper::cost`] counts, and `wants` to send more.
     pub(crate) fn sent(&mut self, now: Instant, flow: u32, size: Size, wants: Option<Want>) {
         self.passed = false;
         self.charge(now, size);
         self.tidy();
+        if let Some(manner) = self.manners.get_mut(flow as usize) {
+            manner.sent(size.0.saturating_sub(self.framing.0));
+        }
         if self.repairs.front().is_some_and(|r| r.0 == flow) {
             self.repairs.pop_front();
             self.waits[flow as usize].0 = 0;
+        } else if self.quick.front().is_some_and(|q| q.0 == flow) {
+            self.quick.pop_front();
+            self.waits[flow as usize].1 = 0;
+            self.charge_first(now, size);
         } else if let Some((_, ticket, deficit)) = self.flows.front_mut().filter(|f| f.0 == flow) {
             *deficit -= size.0 as i64;
             let (ticket, left) = (*ticket, *deficit);
@@ -196,6 +308,9 @@ impl Shaper {
             *waits = (0, 0);
             self.tidy();
         }
+        if let Some(manner) = self.manners.get_mut(flow as usize) {
+            *manner = Manner::default();
+        }
     }
 
     /// Something left for the satellite.
@@ -215,106 +330,12 @@ impl Shaper {
 
     /// When somebody's turn comes.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let waits = !self.repairs.is_empty() || !self.flows.is_empty() || !self.passing.is_empty();
+        let flows = !self.repairs.is_empty() || !self.flows.is_empty() || !self.quick.is_empty();
+        let waits = flows || !self.passing.is_empty() || !self.express.is_empty();
         waits.then_some(self.free)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use bentpipe_base::Body;
-
-    fn shaper(bps: u64) -> Shaper {
-        Shaper::new(&Config { rate: Rate::from_bps(bps), framing: Size(14), ..Config::default() })
-    }
-
-    /// Lets the pacer run; each flow sends packets of its size. Returns the bytes of each and the time at the end.
-    fn run(shaper: &mut Shaper, sizes: &[u64], turns: usize) -> (Vec<u64>, Instant) {
-        let (mut now, mut bytes) = (Instant(1_000_000_000), vec![0; sizes.len()]);
-        for flow in 0..sizes.len() {
-            shaper.request(flow as u32, Want::Data);
-        }
-        for _ in 0..turns {
-            now = now.max(shaper.deadline().expect("somebody waits"));
-            let Some(Turn::Flow(flow)) = shaper.next(now) else { panic!("it is a flow's turn") };
-            bytes[flow as usize] += sizes[flow as usize];
-            shaper.sent(now, flow, Size(sizes[flow as usize]), Some(Want::Data));
-        }
-        (bytes, now)
-    }
-
-    #[test]
-    fn the_rate_is_a_little_less_than_the_hops() {
-        let (bytes, end) = run(&mut shaper(24_000_000), &[1514], 10_000);
-        let took =
-            end.since(Instant(1_000_000_000) + Duration::from_millis(0)).as_secs_f64() + 1514.0 * 8.0 / 24e6;
-        let rate = bytes[0] as f64 * 8.0 / took;
-        assert!((rate / (0.995 * 24e6) - 1.0).abs() < 2e-3, "{rate}");
-    }
-
-    /// A flow of small packets gets as many bytes as one of large ones.
-    #[test]
-    fn flows_share_by_bytes() {
-        let (bytes, _) = run(&mut shaper(24_000_000), &[1514, 300, 900], 30_000);
-        let mean = bytes.iter().sum::<u64>() as f64 / 3.0;
-        assert!(bytes.iter().all(|b| (*b as f64 / mean - 1.0).abs() < 0.01), "{bytes:?}");
-    }
-
-    #[test]
-    fn repairs_go_first_and_what_passes_has_its_turn() {
-        let mut shaper = shaper(24_000_000);
-        let now = Instant(1_000_000_000);
-        shaper.request(0, Want::Data);
-        shaper.request(1, Want::Repair);
-        let packet = Packet { header_len: 28, body: Body { off: 0, len: 100 }, ..Packet::default() };
-        shaper.pass(now, Box::new(packet)).expect("there is room");
-        assert!(matches!(shaper.next(now), Some(Turn::Flow(1))));
-        shaper.sent(now, 1, Size(1514), None);
-        assert!(shaper.next(now + Duration::from_millis(10)).is_some_and(|t| matches!(t, Turn::Pass(_))));
-        assert!(matches!(shaper.next(now + Duration::from_millis(20)), Some(Turn::Flow(0))));
-        shaper.forget(0);
-        assert_eq!(shaper.deadline(), None);
-    }
-
-    /// Many that wait go away, and come again under the same numbers: each has one turn, and the queues do not grow.
-    #[test]
-    fn who_is_gone_has_no_turn() {
-        let mut shaper = shaper(24_000_000);
-        let mut now = Instant(1_000_000_000);
-        for round in 0..50 {
-            for flow in 0..1000 {
-                shaper.request(flow, if flow % 3 == 0 { Want::Repair } else { Want::Data });
-                shaper.request(flow, Want::Data);
-            }
-            for flow in 0..1000 {
-                if (flow + round) % 10 != 0 {
-                    shaper.forget(flow);
-                }
-            }
-            assert!(shaper.flows.len() + shaper.repairs.len() <= 2 * 1000 + 1400);
-        }
-        let mut turns = vec![0; 1000];
-        while let Some(at) = shaper.deadline() {
-            now = now.max(at);
-            let Some(Turn::Flow(flow)) = shaper.next(now) else { continue };
-            turns[flow as usize] += 1;
-            shaper.sent(now, flow, Size(1514), None);
-        }
-        // the last round has left those with number 1, 11, 21 ...; one that asked for a repair and for data has two
-        assert!(turns.iter().enumerate().all(|(i, n)| if i % 10 == 1 {
-            (1..=2).contains(n)
-        } else {
-            *n == 0
-        }));
-    }
-
-    #[test]
-    fn a_super_packet_counts_every_header_and_is_cut_to_a_millisecond() {
-        let shaper = shaper(24_000_000);
-        let packet =
-            Packet { header_len: 40, segment: 1460, body: Body { off: 0, len: 4000 }, ..Packet::default() };
-        assert_eq!(shaper.cost(&packet), Size(4000 + 3 * 54));
-        assert_eq!((shaper.largest(1460), shaper.largest(1)), (2920, 3000));
-    }
-}
+#[path = "shaper_tests.rs"]
+mod tests;

@@ -409,6 +409,6 @@ impl Rig {
     /// Packets that the hop dropped for want of room.
     pub(crate) fn hop_drops(&mut self) -> u64 {
         let mut cx = self.world.cx(self.now, NodeId(HOP as u32));
-        self.links[0].stats(&mut cx).overflowed()
+        self.links[0].stats(&mut cx).dropped_in_queue()
     }
 }

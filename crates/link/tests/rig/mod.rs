@@ -4,9 +4,9 @@
 use bentpipe_base::Purpose;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{
-    Duration, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
+    Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
 };
-use bentpipe_link::{Base, ByUser, Capacity, Change, Channel, DropTail, Dynamics, Errors, Link, Look};
+use bentpipe_link::{Base, ByUser, Capacity, Change, Channel, DropTail, Dynamics, Errors, Link, Look, Queue};
 use std::sync::{Arc, Mutex};
 
 /// What became of the packets, by number.
@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Fates {
     pub(crate) delivered: Vec<(Instant, u64)>,
     pub(crate) dropped: Vec<(u64, DropCause)>,
+    /// Those delivered with CE.
+    pub(crate) marked: Vec<u64>,
 }
 
 impl Fates {
@@ -44,6 +46,7 @@ pub(crate) struct Rig {
     pub(crate) now: Instant,
     drops: Arc<Mutex<Vec<(u64, DropCause)>>>,
     delivered: Vec<(Instant, u64)>,
+    marked: Vec<u64>,
 }
 
 pub(crate) fn ms(ms: u64) -> Instant {
@@ -92,11 +95,16 @@ impl Rig {
         Self::around(world, channel, capacity)
     }
 
-    pub(crate) fn around(mut world: World, channel: Channel, capacity: Capacity) -> Self {
+    pub(crate) fn around(world: World, channel: Channel, capacity: Capacity) -> Self {
+        Self::queued(world, channel, DropTail::new(capacity))
+    }
+
+    /// With any queue.
+    pub(crate) fn queued(mut world: World, channel: Channel, queue: impl Into<Queue>) -> Self {
         let drops = Arc::new(Mutex::new(Vec::new()));
         world.set_sink(Box::new(Drops(Arc::clone(&drops))));
-        let link = Link::new(DropTail::new(capacity), channel);
-        Self { world, link, now: Instant::ZERO, drops, delivered: Vec::new() }
+        let link = Link::new(queue, channel);
+        Self { world, link, now: Instant::ZERO, drops, delivered: Vec::new(), marked: Vec::new() }
     }
 
     fn handle(&mut self, input: Input) {
@@ -104,6 +112,7 @@ impl Rig {
         self.link.handle(&mut cx, input);
         while let Some((_, _, packet)) = self.world.outbox.pop_front() {
             self.delivered.push((self.now, packet.body.off));
+            self.marked.extend((packet.ecn == Ecn::Ce).then_some(packet.body.off));
         }
     }
 
@@ -119,9 +128,15 @@ impl Rig {
 
     /// A packet of `size` bytes comes at `at`.
     pub(crate) fn send(&mut self, at: Instant, number: u64, size: u32) {
+        self.send_as(at, number, size, |_| {});
+    }
+
+    /// The same, with more said about it.
+    pub(crate) fn send_as(&mut self, at: Instant, number: u64, size: u32, say: impl FnOnce(&mut Packet)) {
         self.run(at);
         let mut packet = Packet::default();
         packet.body.off = number;
+        say(&mut packet);
         packet.seal();
         packet.body.len = size - u32::from(packet.header_len);
         self.handle(Input::Packet(Port(0), Box::new(packet)));
@@ -167,6 +182,11 @@ impl Rig {
         (served.packets, served.busy.0)
     }
 
+    /// Packets that were marked in the queue.
+    pub(crate) fn marks(&mut self) -> Option<u64> {
+        self.link.stats(&mut self.world.cx(self.now, NodeId(0))).marked
+    }
+
     /// Packets waiting, and packets being sent or flying.
     pub(crate) fn inside(&mut self) -> (usize, usize) {
         let mut cx = self.world.cx(self.now, NodeId(0));
@@ -178,6 +198,6 @@ impl Rig {
         self.touch(at);
         let mut dropped = self.drops.lock().unwrap().clone();
         dropped.sort_unstable();
-        Fates { delivered: self.delivered.clone(), dropped }
+        Fates { delivered: self.delivered.clone(), dropped, marked: self.marked.clone() }
     }
 }

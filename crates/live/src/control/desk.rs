@@ -2,12 +2,12 @@
 
 use super::act::{Act, Made};
 use super::messages::{Changed, Command, Done, LinkState, On, Reply, Request, State, Values, Way};
-use super::words::words;
+use super::words::{Seen, words};
 use crate::journal::Journal;
 use crate::network::Net;
 use crate::relay::{Attendant, Core};
 use bentpipe_base::{Duration, Instant, NodeId, Rate};
-use bentpipe_link::{Capacity, Look};
+use bentpipe_link::Capacity;
 use bentpipe_scenario::{Scenario, nearest};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -217,13 +217,15 @@ fn make(net: &mut Net, chosen: &[Place], act: &Act) -> Reply {
             return Reply::refused(message);
         }
         let (Some(before), Some(after)) = (before, glance(net, place.id)) else { continue };
-        changes.push(Changed { name: place.name.clone(), what: words(act, &before, &after, net.now()) });
+        changes.push(Changed { name: place.name.clone(), what: words(act, &before, &after) });
     }
     Reply::Done(Done { at_ns: net.now().0, changes })
 }
 
-fn glance(net: &mut Net, id: NodeId) -> Option<Look> {
-    net.network.sim.link(id).map(|(link, mut cx)| link.look(&mut cx))
+fn glance(net: &mut Net, id: NodeId) -> Option<Seen> {
+    let now = net.now();
+    let (link, mut cx) = net.network.sim.link(id)?;
+    Some(Seen { look: link.look(&mut cx), user: link.by_user(now) })
 }
 
 fn look(net: &mut Net, place: &Place) -> Option<LinkState> {
@@ -247,7 +249,7 @@ fn look(net: &mut Net, place: &Place) -> Option<LinkState> {
         loss: look.packet_loss,
         ber: look.ber,
         fade_db: look.fade_db,
-        up: look.rate.is_some() && look.packet_loss < 1.0,
+        up: look.rate.is_some() && !look.dark && look.packet_loss < 1.0,
         queue_packets: look.queue_packets as u64,
         queue_bytes: look.queue_bytes.0,
         limit_packets,

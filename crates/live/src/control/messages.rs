@@ -223,7 +223,7 @@ pub struct LinkState {
     pub rate_bps: Option<u64>,
     /// One-way propagation delay in ms.
     pub one_way_ms: f64,
-    /// Loss probability of a packet, whatever its size; 1 in an outage.
+    /// Loss probability of a packet, whatever its size; while `up` is false by an outage, what it will be after.
     pub loss: f64,
     /// Bit error rate.
     pub ber: f64,

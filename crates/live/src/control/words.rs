@@ -1,59 +1,107 @@
 //! What was changed, in words.
+//!
+//! An outage hides a link's losses; what is said of loss is what they are without it, and the outage is said apart.
 
 use super::act::Act;
-use bentpipe_base::{Duration, Instant, Probability};
-use bentpipe_link::{Capacity, Look};
-use core::fmt::Write as _;
+use super::messages::Values;
+use bentpipe_base::{Duration, Probability};
+use bentpipe_link::{ByUser, Capacity, Look};
+
+/// A direction at one moment, and what a user has changed of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) look: Look,
+    pub(super) user: ByUser,
+}
 
 /// What was done, in words.
-pub(super) fn words(act: &Act, before: &Look, after: &Look, at: Instant) -> String {
-    let values = match act {
-        Act::OutageNs(ns) => {
-            let length = Duration(*ns);
-            return format!("nothing gets through for {length}, until {}", at + length);
+pub(super) fn words(act: &Act, before: &Seen, after: &Seen) -> String {
+    let said = match act {
+        Act::OutageNs(ns) => return outage(Duration(*ns), before, after),
+        Act::Set(values) => set(values, before, after),
+        Act::Reset => format!("as the link has it: {}", differences(before, after)),
+    };
+    match dark(after) {
+        Some(why) => format!("{said}; {why}"),
+        None => said,
+    }
+}
+
+/// An outage does not shorten one that lasts already.
+fn outage(length: Duration, before: &Seen, after: &Seen) -> String {
+    match after.user.outage_until {
+        Some(end) if before.user.outage_until == Some(end) => {
+            format!("nothing gets through until {end}: the outage before this one lasts longer")
         }
-        Act::Reset => return format!("as the link has it: {}", differences(before, after)),
-        Act::Set(values) => values,
-    };
-    let mut out = String::new();
-    let mut add = |name: &str, now: String, was: String| {
-        let comma = if out.is_empty() { "" } else { ", " };
-        let _ = write!(out, "{comma}{name} {now} (was {was})");
-    };
+        Some(end) => format!("nothing gets through for {length}, until {end}"),
+        None => "the outage is over already".to_owned(),
+    }
+}
+
+fn set(values: &Values, before: &Seen, after: &Seen) -> String {
+    let (was, now) = (&before.look, &after.look);
+    let mut list = Vec::new();
+    let mut add = |name: &str, now: String, was: String| list.push(format!("{name} {now} (was {was})"));
     if values.rate_bps.is_some() {
-        add("rate", rate(after), rate(before));
+        add("rate", rate(now), rate(was));
     }
     if values.delay_ns.is_some() {
-        add("delay", after.one_way.to_string(), before.one_way.to_string());
+        add("delay", now.one_way.to_string(), was.one_way.to_string());
     }
     if values.buffer_packets.is_some() || values.buffer_bytes.is_some() {
-        add("buffer", limit(after), limit(before));
+        add("buffer", limit(now), limit(was));
     }
     if let Some(loss) = values.loss {
-        add("loss", chance(loss), chance(before.packet_loss));
+        add("loss", chance(loss), chance(was.packet_loss));
     }
     if let Some(ber) = values.ber {
-        add("bit error rate", chance(ber), chance(before.ber));
+        add("bit error rate", chance(ber), chance(was.ber));
     }
-    if let Some(up) = values.up {
-        let comma = if out.is_empty() { "" } else { ", " };
-        let _ = write!(out, "{comma}{}", if up { "up" } else { "down: nothing gets through" });
+    match values.up {
+        Some(true) => {
+            list.push(["up".to_owned()].into_iter().chain(ended(before)).collect::<Vec<_>>().join(", "));
+        }
+        Some(false) => list.push("down".to_owned()),
+        None => {}
     }
-    out
+    list.join(", ")
 }
 
 /// What is different, or that nothing is.
-fn differences(before: &Look, after: &Look) -> String {
+fn differences(before: &Seen, after: &Seen) -> String {
+    let (was, now) = (&before.look, &after.look);
     let all = [
-        (rate(before), rate(after), "rate"),
-        (before.one_way.to_string(), after.one_way.to_string(), "delay"),
-        (limit(before), limit(after), "buffer"),
-        (chance(before.packet_loss), chance(after.packet_loss), "loss"),
-        (chance(before.ber), chance(after.ber), "bit error rate"),
+        (rate(was), rate(now), "rate"),
+        (was.one_way.to_string(), now.one_way.to_string(), "delay"),
+        (limit(was), limit(now), "buffer"),
+        (chance(was.packet_loss), chance(now.packet_loss), "loss"),
+        (chance(was.ber), chance(now.ber), "bit error rate"),
     ];
     let changed = all.into_iter().filter(|(was, now, _)| was != now);
-    let list: Vec<String> = changed.map(|(was, now, name)| format!("{name} {now} (was {was})")).collect();
+    let mut list: Vec<String> = changed.map(|(was, now, name)| format!("{name} {now} (was {was})")).collect();
+    list.extend(
+        before.user.change.up.map(|up| format!("not {} any more", if up { "held up" } else { "down" })),
+    );
+    list.extend(ended(before));
     if list.is_empty() { "nothing was different".to_owned() } else { list.join(", ") }
+}
+
+/// The outage of given length that a user ends by `up` or `reset`.
+fn ended(before: &Seen) -> Option<String> {
+    before.user.outage_until.map(|end| format!("the outage until {end} is over"))
+}
+
+/// That nothing gets through, and until when.
+fn dark(seen: &Seen) -> Option<String> {
+    if !seen.look.dark {
+        return None;
+    }
+    Some(match (seen.user.change.up, seen.user.outage_until) {
+        (Some(false), None) => "nothing gets through".to_owned(),
+        (Some(false), Some(end)) => format!("nothing gets through: it is down, and in an outage until {end}"),
+        (_, Some(end)) => format!("nothing gets through until {end}"),
+        (_, None) => "nothing gets through: an outage of the link's own".to_owned(),
+    })
 }
 
 fn rate(look: &Look) -> String {

@@ -6,13 +6,23 @@ use bentpipe_wire::{Ends, Segment, emit};
 
 /// A super-packet with `payload` bytes of TCP between 10.55.0.1 and 10.55.0.2, to be cut into pieces of `size`. Each byte is its place in the stream.
 pub(crate) fn super_packet(size: usize, seq: u32, payload: usize, forward: bool) -> (Vec<u8>, VnetHeader) {
+    super_packet_as(size, seq, payload, forward, (1, Dscp::DEFAULT, Ecn::NotEct))
+}
+
+/// The same with a source port and code points.
+pub(crate) fn super_packet_as(
+    size: usize,
+    seq: u32,
+    payload: usize,
+    forward: bool,
+    (sport, dscp, ecn): (u16, Dscp, Ecn),
+) -> (Vec<u8>, VnetHeader) {
     let bytes: Vec<u8> = (0..payload).map(|i| (seq as usize + i) as u8).collect();
     let (a, b) = ([10, 55, 0, 1].into(), [10, 55, 0, 2].into());
     let ends = if forward { Ends::V4 { src: a, dst: b } } else { Ends::V4 { src: b, dst: a } };
     let flags = Flags::ACK.with(Flags::PSH);
     let tcp = TcpHeader { seq: Seq(seq), flags, window: 1000, ..TcpHeader::default() };
-    let (dscp, ecn) = (Dscp::DEFAULT, Ecn::NotEct);
-    let segment = Segment { ends, sport: 1, dport: 2, hops: 64, dscp, ecn, tcp, payload: &bytes };
+    let segment = Segment { ends, sport, dport: 2, hops: 64, dscp, ecn, tcp, payload: &bytes };
     let mut packet = Vec::new();
     emit(&segment, &mut packet).expect("a packet that fits");
     let cut = payload > size;

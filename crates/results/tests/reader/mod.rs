@@ -4,7 +4,6 @@
 
 /// A packet as it stands in the file.
 pub(crate) struct Seen {
-    pub(crate) interface: usize,
     pub(crate) time: u64,
     pub(crate) original: usize,
     pub(crate) bytes: Vec<u8>,
@@ -74,7 +73,6 @@ pub(crate) fn read(mut bytes: &[u8]) -> File {
                 let kept = word(body, 12) as usize;
                 let time = u64::from(word(body, 4)) << 32 | u64::from(word(body, 8));
                 file.packets.push(Seen {
-                    interface: word(body, 0) as usize,
                     time,
                     original: word(body, 16) as usize,
                     bytes: body[20..20 + kept].to_vec(),

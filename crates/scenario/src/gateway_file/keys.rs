@@ -1,7 +1,7 @@
 //! Every key of a gateway file, once: its type, default and meaning.
 
 use super::scalars::{CopiesForm, DscpClass, Interface, Listen, Many, Percent};
-use super::types::{Action, Kind, Mode, PortRange, Prefix, RecordFormat, Side};
+use super::types::{Action, Firewall, Kind, Mode, PortRange, Prefix, RecordFormat, Side};
 use crate::form::{At, table, words};
 use crate::lists::Path;
 use crate::scalars::{Name, Version, Whole};
@@ -11,6 +11,7 @@ use bentpipe_base::{Duration, Rate, Size};
 pub(crate) const MAX_RULES: usize = 1000;
 
 words!(Kind { "routed" => Routed, "inline" => Inline, });
+words!(Firewall { "check" => Check, "ignore" => Ignore, });
 words!(Mode { "open" => Open, "strict" => Strict, });
 words!(Action { "accelerate" => Accelerate, "pass" => Pass, });
 words!(Side { "lan" => Lan, "satellite" => Satellite, });
@@ -62,7 +63,7 @@ table! {
 }
 
 table! {
-    /// Where the gateway stands, and the names of what it makes. `mark`, `table`, `priority`, `nft_table` and the names of the TUN interfaces are for `"routed"` alone.
+    /// Where the gateway stands, and the names of what it makes. `mark`, `table`, `priority`, `nft_table`, `firewall`, `watch` and the names of the TUN interfaces are for `"routed"` alone.
     struct DeployKeys "[deploy]" {
         required {
             /// `"routed"`: this machine is a router, and packets take a way through the gateway. `"inline"`: the gateway is the wire between two interfaces.
@@ -87,6 +88,11 @@ table! {
             table: Whole<1, 0xffff_fffe> = "`6270`",
             /// Preference of the two routing rules.
             priority: Whole<1, 32_765> = "`6270`",
+            /// `"check"`: it does not start where a firewall on this machine would drop over the TUN interfaces what it lets pass today. `"ignore"`: it says so and starts.
+            firewall: Firewall = "`\"check\"`",
+            /// How long after its start it watches whether the traffic of this machine goes on. When it does not, everything is taken back. Before the start it looks for up
+            /// to 10 s at who answers. `"0 s"`: it does neither.
+            watch: Duration = "`\"60 s\"`",
         }
     }
 }

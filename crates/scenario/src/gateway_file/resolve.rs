@@ -3,7 +3,8 @@
 use super::keys::{DeployKeys, GatewayKeys, HopKeys, LimitKeys, MAX_RULES, PolicyKeys, RuleKeys, StatusKeys};
 use super::scalars::{Interface, Many, Percent};
 use super::types::{
-    Action, Copies, Deploy, GatewayFile, Hop, Kind, Limits, Mode, Prefix, RecordFormat, Rule, Status,
+    Action, Copies, Deploy, Firewall, GatewayFile, Hop, Kind, Limits, Mode, Prefix, RecordFormat, Rule,
+    Status,
 };
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
@@ -18,6 +19,9 @@ const LEAST_SHARE: f64 = 0.5;
 const MOST_RTT: Duration = Duration::from_secs(60);
 /// Most bytes per packet: more than any framing has.
 const MOST_FRAMING: Size = Size(1000);
+/// Connections that stand still are noticed within seconds, and most peers of a site speak within a minute.
+const WATCH: Duration = Duration::from_secs(60);
+const MOST_WATCH: Duration = Duration::from_secs(600);
 const MARK: u32 = 0x6270;
 const TABLE: u32 = 6270;
 /// Room for the table of two segments of every size.
@@ -97,13 +101,15 @@ fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
             let label = "one interface on each side; routed can have more";
             return Err(Fault::new(second.span, "inline is between two interfaces", label));
         }
-        let routed_only: [Option<Span>; 6] = [
+        let routed_only: [Option<Span>; 8] = [
             keys.tun_lan.as_ref().map(|k| k.span),
             keys.tun_satellite.as_ref().map(|k| k.span),
             keys.nft_table.as_ref().map(|k| k.span),
             keys.mark.map(|k| k.span),
             keys.table.map(|k| k.span),
             keys.priority.map(|k| k.span),
+            keys.firewall.map(|k| k.span),
+            keys.watch.map(|k| k.span),
         ];
         if let Some(span) = routed_only.into_iter().flatten().min() {
             let label = "it belongs to kind = \"routed\"";
@@ -133,6 +139,8 @@ fn deploy(given: &At<DeployKeys>) -> Result<Deploy> {
         mark: number(keys.mark.map(|m| m.value.0), MARK),
         table,
         priority: number(keys.priority.map(|p| p.value.0), TABLE),
+        firewall: keys.firewall.map_or(Firewall::Check, |f| f.value),
+        watch: at_most("watch", keys.watch, MOST_WATCH, "10 min")?.unwrap_or(WATCH),
     })
 }
 

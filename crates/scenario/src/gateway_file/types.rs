@@ -71,6 +71,15 @@ pub enum Kind {
     Inline,
 }
 
+/// What becomes of a start before a firewall that would drop what it lets pass today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Firewall {
+    /// There is none.
+    Check,
+    /// It starts all the same.
+    Ignore,
+}
+
 /// Where the gateway stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deploy {
@@ -94,6 +103,10 @@ pub struct Deploy {
     pub table: u32,
     /// Preference of the routing rules.
     pub priority: u32,
+    /// What firewalls are asked.
+    pub firewall: Firewall,
+    /// How long after its start it watches whether traffic goes on; zero: not at all.
+    pub watch: Duration,
 }
 
 /// What becomes of a connection.

@@ -3,7 +3,7 @@
 use crate::form::{either, table, words};
 use crate::lists::{Millis, Pairs, Path, Range, RateOrNone};
 use crate::measure::{Decibel, Degrees, Kilometres, PerSecond};
-use crate::scalars::Name;
+use crate::scalars::{MarginForm, Name};
 use bentpipe_base::{Duration, Instant, Probability, Rate};
 
 table! {
@@ -163,15 +163,18 @@ table! {
 }
 
 table! {
-    /// Adaptive coding and modulation. The link's own rate is that of the best mode that clear sky allows.
+    /// Adaptive coding and modulation. The link's own rate is that of the best mode that clear sky allows with the margin.
     struct AcmKeys "acm" {
         required {
             /// Es/N0 under clear sky; QPSK 1/4 needs -2.35 dB.
             clear: Decibel,
         }
         optional {
-            /// Margin that a faster mode needs before it is taken.
+            /// What a faster mode needs beyond its threshold and the margin before it is taken.
             hysteresis: Decibel = "`\"0.5 dB\"`",
+            /// Distance that is kept to the threshold of a mode; `"auto"`: 1 dB, and what the fade grew by in the last `delay`. With `"0 dB"` every step down is preceded by a `delay` in
+            /// which all packets are lost.
+            margin: MarginForm = "`\"auto\"`",
             /// From a change of the signal to the change of the mode.
             delay: Duration = "`\"1 s\"`",
         }

@@ -130,7 +130,9 @@ table! {
         optional {
             /// Reads at most at this rate.
             rate: Rate = "not given",
-            /// Reads nothing for a while.
+            /// Reads at two rates in turn.
+            turns: TurnsKeys = "not given",
+            /// Reads nothing for a while, once or again and again.
             pause: PauseKeys = "not given",
             /// Reads nothing from this instant on.
             stop_at: Instant = "not given",
@@ -146,6 +148,24 @@ table! {
             from: Instant,
             /// End of the pause, after `from`.
             to: Instant,
+        }
+        optional {
+            /// From one pause to the next, longer than a pause.
+            every: Duration = "one pause",
+        }
+    }
+}
+
+table! {
+    /// At which rates the reader reads, in turn from the start of the run on.
+    struct TurnsKeys "turns" {
+        required {
+            /// Rate of the first turn.
+            rate: Rate,
+            /// Rate of the second one.
+            then: Rate,
+            /// How long a turn is.
+            each: Duration,
         }
     }
 }

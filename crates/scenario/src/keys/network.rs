@@ -2,15 +2,14 @@
 
 use crate::form::{At, either, table, words};
 use crate::keys::{
-    BurstKeys, CapacityKeys, DamaKeys, FadeKeys, IdleReleaseKeys, MAX_PAIRS, MAX_STATIONS, OrbitKeys,
-    OutageKeys,
+    BurstKeys, CapacityKeys, DamaKeys, DisciplineForm, FadeKeys, IdleReleaseKeys, MAX_PAIRS, MAX_STATIONS,
+    OrbitKeys, OutageKeys,
 };
-use crate::lists::Pairs;
+use crate::lists::{Pairs, Path};
 use crate::measure::Degrees;
 use crate::scalars::{Name, Whole};
 use crate::types::Buffer;
-use bentpipe_base::{Duration, Probability, Rate, Size};
-use bentpipe_link::Discipline;
+use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 
 table! {
     /// Hosts `src1`, `src2`, ... on the left, `dst1`, `dst2`, ... on the right, routers `left` and `right`, and between these a
@@ -75,18 +74,20 @@ words!(Topology { "star" => Star, "mesh" => Mesh, });
 
 table! {
     /// How a link carries packets in one direction. Order of effects: queue, serialise, errors, propagate. What changes during a run acts in the order
-    /// timeline, `capacity`, `orbit`, `fade`, `bursts`, `outages`; `dama` and `idle_release`, of which there is at most one, decide when a packet may begin.
+    /// timeline, `capacity`, `delay` and `loss` over time, `orbit`, `fade`, `bursts`, `outages`; `dama` and `idle_release`, of which there is at most one, decide when a packet may begin.
     struct ChannelKeys "a channel" {
         optional {
             /// Rate at which IP bytes plus `framing` are sent. In `backward` and `return` a table may derive it from the forward rate.
             rate: RateForm = "must be given",
             /// What may wait: packets, or bytes. The packet being sent does not count.
             buffer: Buffer = "must be given",
-            /// What the queue does with packets marked as lower effort (LE, RFC 8622), as probe segments are: nothing; serve them last and let others push them
-            /// out; refuse them when more than one packet waits; refuse them the more often the fuller the queue, and all from a quarter of the buffer on.
-            discipline: Discipline = "`\"fifo\"`",
-            /// Probability that a packet is lost, each independently, after the queue.
-            loss: Probability = "`0`",
+            /// Who is served next, and who is dropped; see [Queues](queues.md). First in, first out: a full queue drops the arrival (`"fifo"`) or the oldest (`"drop-head"`), or
+            /// what waits too long is dropped or marked (`"codel"`), and that for each flow apart (`"fq_codel"`). The others concern packets marked as lower effort (LE, RFC 8622), as
+            /// probe segments are: they are served last and others push them out; are refused when more than one packet waits; or are refused the more often the fuller the queue, and
+            /// all from a quarter of the buffer on.
+            discipline: DisciplineForm = "`\"fifo\"`",
+            /// Probability that a packet is lost, each independently, after the queue; or one over time.
+            loss: LossForm = "`0`",
             /// Bit error rate over IP bytes plus `framing`; a packet survives when all its bits do.
             ber: Probability = "`0`",
             /// Bytes that the link adds to each packet.
@@ -124,13 +125,44 @@ table! {
 }
 
 table! {
-    /// The delay of a hop over a geostationary satellite: straight lines over a spherical Earth (6378 km), 299792.458 km/s.
-    struct GeoKeys "delay" {
-        required {
+    /// One-way delay: that of a hop over a geostationary satellite, by `satellite` and `stations` (straight lines over a spherical Earth of 6378 km, 299792.458 km/s); or over time, by `steps`
+    /// or a `trace`. Where one delay is wanted, as for the latency of `dama`, that is the mean over time.
+    struct DelayKeys "delay" {
+        optional {
             /// Longitude of the satellite; east is positive.
-            satellite: Degrees,
+            satellite: Degrees = "not given",
             /// Latitude and longitude of the two ground stations; north and east are positive.
-            stations: Pairs<Degrees, Degrees>,
+            stations: Pairs<Degrees, Degrees> = "not given",
+            /// From each instant on this delay; the first holds before it, too.
+            steps: Pairs<Instant, Duration> = "not given",
+            /// A recording: in each line a one-way delay in milliseconds, or -1 for a packet that was lost, whose delay is that of the line before. Or a table with the header
+            /// `timestamp,rtt,uplink,downlink` or some of it, as LENS has of IRTT. It starts over when it ends.
+            trace: Path = "not given",
+            /// Column of a table. Of `rtt` half is taken.
+            column: Name = "`\"rtt\"`",
+            /// Time that a line stands for; a table has times of its own.
+            every: Duration = "`\"10 ms\"`",
+            /// Steps start over after this time, which is later than the last.
+            repeat: Duration = "they do not",
+        }
+    }
+}
+
+table! {
+    /// Loss over time, by `steps` or a `trace`.
+    struct LossKeys "loss" {
+        optional {
+            /// From each instant on this probability; the first holds before it, too.
+            steps: Pairs<Instant, Probability> = "not given",
+            /// A recording: in each line a probability. Or a table as for [`delay`](#delay): -1 is 1, anything else 0; -1 in `rtt` counts for every column, and with `rtt` that of any
+            /// column. It starts over when it ends.
+            trace: Path = "not given",
+            /// Column of a table.
+            column: Name = "`\"rtt\"`",
+            /// Time that a line stands for; a table has times of its own.
+            every: Duration = "`\"10 ms\"`",
+            /// Steps start over after this time, which is later than the last.
+            repeat: Duration = "they do not",
         }
     }
 }
@@ -140,8 +172,12 @@ either! {
     RateForm { Fixed(Rate), Table(AsymmetryKeys) }
 }
 either! {
-    /// A delay, or the places from which it follows.
-    DelayForm { Fixed(Duration), Table(GeoKeys) }
+    /// A delay, the places from which it follows, or delays over time.
+    DelayForm { Fixed(Duration), Table(DelayKeys) }
+}
+either! {
+    /// A probability, or one over time.
+    LossForm { Fixed(Probability), Table(LossKeys) }
 }
 
 table! {

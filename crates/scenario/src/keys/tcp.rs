@@ -27,7 +27,7 @@ table! {
             delayed_ack: DelayedAckForm = "`{ count = 2, timeout = \"40 ms\" }`",
             /// What the sending application may have written and not yet seen acknowledged.
             send_buffer: SendBuffer = "`\"unlimited\"`",
-            /// Nagle's algorithm.
+            /// Nagle's algorithm; with `stack = "linux"` Minshall's variant of it. Without this key the end that answers requests is without, as servers are.
             nagle: bool = "`true`",
             /// Random delay of the sender, uniform from zero to this.
             jitter: Duration = "`\"0 s\"`",

@@ -88,13 +88,22 @@ fn udp(keys: &UdpKeys) -> Result<App> {
 
 pub(super) fn reader(given: &At<ReaderForm>) -> Result<Reader> {
     let ReaderForm::Table(keys) = &given.value else { return Ok(Reader::Eager) };
-    match (keys.rate, &keys.pause, keys.stop_at) {
-        (Some(rate), None, None) => Ok(Reader::Slow(rate.value)),
-        (None, None, Some(at)) => Ok(Reader::StopAt(at.value)),
-        (None, Some(pause), None) => {
-            ordered("pause", pause.value.from, pause.value.to)?;
-            Ok(Reader::Pause { from: pause.value.from.value, to: pause.value.to.value })
+    match (keys.rate, &keys.turns, &keys.pause, keys.stop_at) {
+        (Some(rate), None, None, None) => Ok(Reader::Slow(rate.value)),
+        (None, Some(turns), None, None) => Ok(Reader::Turns {
+            rates: [turns.value.rate.value, turns.value.then.value],
+            each: super::dynamics::step("each", turns.value.each)?,
+        }),
+        (None, None, None, Some(at)) => Ok(Reader::StopAt(at.value)),
+        (None, None, Some(pause), None) => {
+            let pause = &pause.value;
+            ordered("pause", pause.from, pause.to)?;
+            let (from, to) = (pause.from.value, pause.to.value);
+            if let Some(every) = pause.every.filter(|e| e.value <= to.since(from)) {
+                return Err(Fault::new(every.span, "`every` must be longer than the pause", ""));
+            }
+            Ok(Reader::Pause { from, to, every: pause.every.map(|e| e.value) })
         }
-        _ => Err(exactly_one(given.span, "reader", "rate, pause, stop_at")),
+        _ => Err(exactly_one(given.span, "reader", "rate, turns, pause, stop_at")),
     }
 }

@@ -2,13 +2,15 @@
 
 use super::dynamics;
 use super::ground::Ground;
+use super::queue::discipline;
+use super::series;
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
-use crate::keys::{AsymmetryKeys, ChannelKeys, DelayForm, DirectionKeys, GeoKeys, RateForm};
+use crate::keys::{AsymmetryKeys, ChannelKeys, DelayForm, DelayKeys, DirectionKeys, LossForm, RateForm};
 use crate::source::Span;
 use crate::types::DirectionSpec;
 use bentpipe_base::{Duration, Probability, Rate, Size};
-use bentpipe_link::{Dynamics, FadeSource, Orbit};
+use bentpipe_link::{Discipline, Dynamics, FadeSource, Orbit};
 
 /// Longest framing; more than any link layer adds.
 const MAX_FRAMING: u64 = 65_535;
@@ -31,8 +33,25 @@ impl Side<'_> {
 
     /// Resolves a direction.
     pub(super) fn direction(&self, keys: &DirectionKeys) -> Result<DirectionSpec> {
-        let delay = keys.delay.as_ref().map(delay).transpose()?;
-        self.channel(&keys.channel, delay)
+        let Some(At { value: DelayForm::Table(table), span }) = &keys.delay else {
+            let fixed = keys.delay.as_ref().and_then(|given| match given.value {
+                DelayForm::Fixed(delay) => Some(delay),
+                DelayForm::Table(_) => None,
+            });
+            return self.channel(&keys.channel, fixed);
+        };
+        if table.satellite.is_some() || table.stations.is_some() {
+            return self.channel(&keys.channel, Some(geo(table, *span)?));
+        }
+        let series = series::delay(table, *span, self.ground)?;
+        let slots = keys.channel.orbit.as_ref().and_then(|o| o.value.slots.as_ref());
+        if slots.is_some() {
+            let label = "the slots of an orbit say the delay, too";
+            return Err(Fault::new(*span, "a delay over time and slots exclude each other", label));
+        }
+        let mut spec = self.channel(&keys.channel, Some(series::mean(&series)))?;
+        spec.dynamics.get_or_insert_default().delay = Some(series);
+        Ok(spec)
     }
 
     /// Resolves a channel with a known delay.
@@ -50,8 +69,11 @@ impl Side<'_> {
             rate,
             delay,
             buffer: keys.buffer.ok_or_else(|| self.missing("buffer"))?.value,
-            discipline: keys.discipline.map_or_else(Default::default, |v| v.value),
-            loss: keys.loss.map_or(Probability::ZERO, |v| v.value),
+            discipline: keys.discipline.as_ref().map_or_else(|| Ok(Discipline::default()), discipline)?,
+            loss: match keys.loss.as_ref().map(|l| &l.value) {
+                Some(LossForm::Fixed(loss)) => *loss,
+                Some(LossForm::Table(_)) | None => Probability::ZERO,
+            },
             ber: keys.ber.map_or(Probability::ZERO, |v| v.value),
             framing: keys.framing.map_or(Size::ZERO, |v| v.value),
             dynamics: dynamics::resolve(keys, delay, self.ground)?,
@@ -90,19 +112,26 @@ fn asymmetric(keys: &AsymmetryKeys, forward: Rate) -> Result<Rate> {
     Err(Fault::new(keys.k.span, "`k` gives no rate", label))
 }
 
-/// A delay as given, or as geometry has it.
-fn delay(given: &At<DelayForm>) -> Result<Duration> {
-    match &given.value {
-        DelayForm::Fixed(delay) => Ok(*delay),
-        DelayForm::Table(keys) => geo(keys),
-    }
-}
-
 /// The delay of a hop between two stations over a geostationary satellite.
-fn geo(keys: &GeoKeys) -> Result<Duration> {
-    let [a, b] = &keys.stations.value.0[..] else {
+fn geo(keys: &DelayKeys, span: Span) -> Result<Duration> {
+    let others = [
+        ("steps", keys.steps.as_ref().map(|k| k.span)),
+        ("trace", keys.trace.as_ref().map(|k| k.span)),
+        ("column", keys.column.as_ref().map(|k| k.span)),
+        ("every", keys.every.map(|k| k.span)),
+        ("repeat", keys.repeat.map(|k| k.span)),
+    ];
+    if let Some((key, span)) = others.into_iter().find_map(|(key, span)| Some((key, span?))) {
+        let label = "these follow from geometry, and do not change";
+        return Err(Fault::new(span, format!("`{key}` does not go with `satellite` and `stations`"), label));
+    }
+    let missing =
+        |key: &str| Fault::new(span, format!("`delay` has no `{key}`"), format!("`{key}` must be given"));
+    let satellite = keys.satellite.ok_or_else(|| missing("satellite"))?;
+    let stations = keys.stations.as_ref().ok_or_else(|| missing("stations"))?;
+    let [a, b] = &stations.value.0[..] else {
         let label = "a hop leads from one to another: [[latitude, longitude], [latitude, longitude]]";
-        return Err(Fault::new(keys.stations.span, "`stations` are two", label));
+        return Err(Fault::new(stations.span, "`stations` are two", label));
     };
     let longitude = |angle: f64, span: Span| {
         let fine = (-180.0..=360.0).contains(&angle);
@@ -115,7 +144,7 @@ fn geo(keys: &GeoKeys) -> Result<Duration> {
         }
         Ok((lat.value.0, longitude(lon.value.0, lon.span)?))
     };
-    let satellite = longitude(keys.satellite.value.0, keys.satellite.span)?;
+    let satellite = longitude(satellite.value.0, satellite.span)?;
     bentpipe_link::geo::delay(satellite, place(a)?, place(b)?).map_err(|below| {
         let span = if below.station == 0 { a.0.span } else { b.0.span };
         let label = format!("its elevation there is {:.1} deg", below.elevation_deg);
@@ -147,6 +176,8 @@ pub(super) fn points(dynamics: &Dynamics) -> (usize, usize) {
         Some(CapacityTrace::Opportunities { at, .. }) => opportunities += at.len(),
         None => {}
     }
+    points += dynamics.delay.as_ref().map_or(0, |series| series.points.len());
+    points += dynamics.loss.as_ref().map_or(0, |series| series.points.len());
     if let Some(FadeSource::Profile(list)) = dynamics.fade.as_ref().map(|f| &f.source) {
         points += list.len();
     }

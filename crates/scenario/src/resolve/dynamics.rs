@@ -1,12 +1,12 @@
 //! What changes on a direction: capacity, orbit, bursts, outages, access. Fades have a file of their own.
 
 use super::ground::Ground;
-use super::{exactly_one, fade};
+use super::{exactly_one, fade, series};
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
 use crate::keys::{
-    BurstKeys, CapacityKeys, ChannelKeys, DamaKeys, HandoverForm, HandoverKeys, OrbitKeys, OutageKeys,
-    PassKeys, SlotsKeys,
+    BurstKeys, CapacityKeys, ChannelKeys, DamaKeys, HandoverForm, HandoverKeys, LossForm, OrbitKeys,
+    OutageKeys, PassKeys, SlotsKeys,
 };
 use crate::lists::Pairs;
 use bentpipe_base::{Duration, Instant, Probability, Size};
@@ -34,6 +34,11 @@ pub(super) fn resolve(
     let dynamics = Dynamics {
         changes: Vec::new(),
         capacity: keys.capacity.as_ref().map(|c| capacity(c, ground)).transpose()?,
+        delay: None,
+        loss: match keys.loss.as_ref().map(|l| (&l.value, l.span)) {
+            Some((LossForm::Table(loss), span)) => Some(series::loss(loss, span, ground)?),
+            _ => None,
+        },
         orbit: keys.orbit.as_ref().map(orbit).transpose()?,
         fade: keys.fade.as_ref().map(fade::resolve).transpose()?,
         bursts: keys.bursts.as_ref().map(bursts).transpose()?,
@@ -129,7 +134,7 @@ fn capacity(given: &At<CapacityKeys>, ground: &Ground<'_>) -> Result<CapacityTra
     }
 }
 
-fn repeat<T>(given: At<Duration>, points: &[(Instant, T)]) -> Result<Duration> {
+pub(super) fn repeat<T>(given: At<Duration>, points: &[(Instant, T)]) -> Result<Duration> {
     let last = points.last().map_or(Duration::ZERO, |p| Duration(p.0.0));
     if given.value > last && given.value >= SHORTEST_STEP {
         return Ok(given.value);

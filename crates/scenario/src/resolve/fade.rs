@@ -6,6 +6,7 @@ use crate::form::At;
 use crate::keys::{AcmKeys, AnchorKeys, CodingForm, FadeKeys, PlainCoding, RainKeys};
 use crate::lists::Pairs;
 use crate::measure::Decibel;
+use crate::scalars::MarginForm;
 use crate::source::Span;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{Acm, Coding, Fade, FadeEffect, FadeSource, Rain};
@@ -126,6 +127,16 @@ fn acm(keys: &AcmKeys) -> Result<Acm> {
     Ok(Acm {
         clear_db,
         hysteresis_db: keys.hysteresis.map_or(Ok(0.5), |h| attenuation("hysteresis", h))?,
+        margin_db: keys.margin.map_or(Ok(None), margin)?,
         delay: keys.delay.map_or(Duration::from_secs(1), |d| d.value),
     })
+}
+
+fn margin(given: At<MarginForm>) -> Result<Option<f64>> {
+    match given.value.0 {
+        Some(Decibel(db)) if db < 0.0 => {
+            Err(Fault::new(given.span, "`margin` cannot be negative", "from 0 dB, or \"auto\""))
+        }
+        given => Ok(given.map(|db| db.0)),
+    }
 }

@@ -87,13 +87,16 @@ fn prototype(file: &FileKeys, keys: &FlowKeys, duration: Duration, served_last: 
         Some(host) => keys.tcp.clone().over(&host.value),
         None => keys.tcp.clone(),
     };
-    let (sender, mut receiver) = tcp::configs(&options, served_last)?;
+    let (mut sender, mut receiver) = tcp::configs(&options, served_last)?;
     if let Some(own) = &keys.receiver {
         check_receiver(keys, own)?;
         receiver = tcp::configs(&own.value.tcp.clone().over(&options), served_last)?.1;
     }
     let app = keys.app.as_ref().map_or(Ok(App::Bulk), app)?;
     check_udp(keys, &app)?;
+    if matches!(app, App::Requests { .. }) && options.nagle.is_none() {
+        sender.nagle = false; // servers set TCP_NODELAY: the end of an answer waits for nothing
+    }
     Ok(FlowSpec {
         name: String::new(),
         from: 0,

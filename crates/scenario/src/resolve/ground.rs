@@ -3,14 +3,20 @@
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
 use crate::lists::Path;
+use crate::scalars::Name;
+use crate::source::Span;
+use crate::trace::series::{self, Recording};
 use crate::trace::{self, Files, Wrong};
-use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_base::{Duration, Instant, Probability, Rate};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Rates over time.
 pub(super) type Steps = Arc<[(Instant, Option<Rate>)]>;
+
+/// Values over time.
+type Series<T> = Arc<[(Instant, T)]>;
 
 /// The files of a scenario, each read once.
 pub(super) struct Ground<'a> {
@@ -34,6 +40,52 @@ impl<'a> Ground<'a> {
         self.cached(&self.traces, path, |text| trace::mahimahi(text).map(Arc::from))
     }
 
+    /// Delays over time, and the length of the recording. `column` is that of a table, `every` the time of a line; each with where it was given.
+    pub(super) fn delays(
+        &self,
+        path: &At<Path>,
+        column: (Option<&At<Name>>, &str),
+        every: (Option<Span>, Duration),
+    ) -> Result<(Series<Duration>, Duration)> {
+        let text = self.text(path)?;
+        let recording = if series::is_table(&text) {
+            table(&text, path, column.1, every.0)?
+        } else {
+            plain(column.0)?;
+            series::delays(&text, every.1).map_err(|wrong| wrong_file(path, wrong))?
+        };
+        let delays = recording.delays().ok_or_else(|| {
+            let message = format!("{} holds no delay", path.value.0);
+            Fault::new(path.span, message, "all packets were lost")
+        })?;
+        Ok((delays.into(), recording.length))
+    }
+
+    /// Losses over time, likewise.
+    pub(super) fn losses(
+        &self,
+        path: &At<Path>,
+        column: (Option<&At<Name>>, &str),
+        every: (Option<Span>, Duration),
+    ) -> Result<(Series<Probability>, Duration)> {
+        let text = self.text(path)?;
+        if series::is_table(&text) {
+            let recording = table(&text, path, column.1, every.0)?;
+            return Ok((recording.losses().into(), recording.length));
+        }
+        plain(column.0)?;
+        let (points, length) = series::losses(&text, every.1).map_err(|wrong| wrong_file(path, wrong))?;
+        Ok((series::merged(points.into_iter()).into(), length))
+    }
+
+    fn text(&self, path: &At<Path>) -> Result<String> {
+        let name = &path.value.0;
+        self.files.read(name).map_err(|why| {
+            Fault::new(path.span, format!("{name} cannot be read"), why)
+                .help("help: paths are relative to the folder of the scenario file")
+        })
+    }
+
     fn cached<T: Clone>(
         &self,
         cache: &RefCell<BTreeMap<String, T>>,
@@ -44,14 +96,28 @@ impl<'a> Ground<'a> {
         if let Some(known) = cache.borrow().get(name) {
             return Ok(known.clone());
         }
-        let text = self.files.read(name).map_err(|why| {
-            Fault::new(path.span, format!("{name} cannot be read"), why)
-                .help("help: paths are relative to the folder of the scenario file")
-        })?;
-        let parsed = parse(&text).map_err(|wrong| {
-            Fault::new(path.span, format!("{name}:{}: {}", wrong.line, wrong.message), wrong.label)
-        })?;
+        let parsed = parse(&self.text(path)?).map_err(|wrong| wrong_file(path, wrong))?;
         cache.borrow_mut().insert(name.clone(), parsed.clone());
         Ok(parsed)
     }
+}
+
+/// What is wrong with a file, at the place that names it.
+fn wrong_file(path: &At<Path>, wrong: Wrong) -> Fault {
+    Fault::new(path.span, format!("{}:{}: {}", path.value.0, wrong.line, wrong.message), wrong.label)
+}
+
+fn table(text: &str, path: &At<Path>, column: &str, every: Option<Span>) -> Result<Recording> {
+    if let Some(span) = every {
+        let label = format!("{} is a table with times of its own", path.value.0);
+        return Err(Fault::new(span, "`every` does not go with a table", label));
+    }
+    series::table(text, column).map_err(|wrong| wrong_file(path, wrong))
+}
+
+/// A file of lines has no columns to choose from.
+fn plain(column: Option<&At<Name>>) -> Result<()> {
+    column.map_or(Ok(()), |column| {
+        Err(Fault::new(column.span, "`column` goes with a table", "this file has a number in each line"))
+    })
 }

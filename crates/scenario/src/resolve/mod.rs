@@ -11,9 +11,11 @@ mod graph;
 mod ground;
 mod names;
 mod observe;
+mod queue;
 mod routes;
 mod satellite;
 mod scheme;
+mod series;
 mod shared;
 mod tcp;
 mod timeline;
@@ -30,7 +32,7 @@ use crate::types::{App, DirectionSpec, FlowSpec, LinkSpec, NodeSpec, ParamValue,
 use bentpipe_base::{Duration, Instant};
 use std::collections::BTreeMap;
 
-/// Most points of rates and fades in all directions together.
+/// Most points of rates, delays, losses and fades in all directions together.
 const MAX_POINTS: usize = 200_000;
 /// Most opportunities of mahimahi traces in all directions together.
 const MAX_OPPORTUNITIES: usize = 500_000;
@@ -193,7 +195,7 @@ fn check_points(network: &Network, span: Span) -> Result<()> {
         opportunities += more;
     }
     for (what, count, most) in [
-        ("points of rates and fades", points, MAX_POINTS),
+        ("points of rates, delays, losses and fades", points, MAX_POINTS),
         ("opportunities of traces", opportunities, MAX_OPPORTUNITIES),
     ] {
         if count > most {

@@ -86,10 +86,13 @@ fn has_effect(entry: &At<TimelineKeys>, side: &DirectionSpec) -> Result<()> {
         (None, Some(slots)) if slots.rate.is_some() => Some("the slots of its orbit say the rate"),
         _ => None,
     };
-    let sets_delay = slots.map(|_| "the slots of its orbit say the delay");
+    let recorded = dynamics.delay.as_ref().map(|_| "its own `delay` changes over time");
+    let sets_delay = slots.map(|_| "the slots of its orbit say the delay").or(recorded);
+    let sets_loss = dynamics.loss.as_ref().map(|_| "its own `loss` changes over time");
     let rate = keys.rate.map(|v| v.span).zip(sets_rate).map(|(span, why)| ("rate", span, why));
     let delay = keys.delay.map(|v| v.span).zip(sets_delay).map(|(span, why)| ("delay", span, why));
-    match rate.or(delay) {
+    let loss = keys.loss.map(|v| v.span).zip(sets_loss).map(|(span, why)| ("loss", span, why));
+    match rate.or(delay).or(loss) {
         None => Ok(()),
         Some((key, span, why)) => {
             Err(Fault::new(span, format!("`{key}` has no effect on `{}`", keys.link.value.0), why))

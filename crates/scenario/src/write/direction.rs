@@ -2,28 +2,63 @@
 
 use super::{at, buffer, quoted, rate, size, time};
 use crate::form::Word as _;
+use crate::keys::PlainDiscipline;
 use crate::types::DirectionSpec;
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Probability};
 use bentpipe_link::{
-    Access, Acm, CapacityTrace, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott,
-    Handover, Orbit, Outages, Rain, Slots,
+    Access, Acm, CapacityTrace, Codel, Coding, Discipline, Dynamics, Fade, FadeEffect, FadeSource, FqCodel,
+    GilbertElliott, Handover, Orbit, Outages, Rain, Recorded, Slots,
 };
 
 pub(super) fn direction(d: &DirectionSpec) -> String {
+    let recorded = d.dynamics.as_deref().map(|d| (d.delay.as_ref(), d.loss.as_ref())).unwrap_or_default();
     let constant = format!(
-        "rate = {}, delay = {}, buffer = {}, loss = {:?}, ber = {:?}, framing = {}",
+        "rate = {}, delay = {}, buffer = {}, loss = {}, ber = {:?}, framing = {}",
         rate(d.rate),
-        time(d.delay),
+        recorded.0.map_or_else(|| time(d.delay), |delay| series(delay, time)),
         buffer(d.buffer),
-        d.loss.get(),
+        recorded.1.map_or_else(|| probability(d.loss), |loss| series(loss, probability)),
         d.ber.get(),
         size(d.framing)
     );
-    let discipline =
-        (d.discipline != Discipline::Fifo).then(|| format!("discipline = {}", quoted(d.discipline.word())));
+    let discipline = discipline(d.discipline).map(|text| format!("discipline = {text}"));
     let varying = d.dynamics.as_deref().map_or_else(Vec::new, dynamics);
     let parts: Vec<_> = core::iter::once(constant).chain(discipline).chain(varying).collect();
     format!("{{ {} }}", parts.join(", "))
+}
+
+/// With every parameter; `None` for the default.
+fn discipline(discipline: Discipline) -> Option<String> {
+    let word = |word: &PlainDiscipline| Some(quoted(word.word()));
+    match discipline {
+        Discipline::Fifo => None,
+        Discipline::DropHead => word(&PlainDiscipline::DropHead),
+        Discipline::Pushout => word(&PlainDiscipline::Pushout),
+        Discipline::Threshold => word(&PlainDiscipline::Threshold),
+        Discipline::Wred => word(&PlainDiscipline::Wred),
+        Discipline::Codel(codel) => Some(format!("{{ codel = {{ {} }} }}", self::codel(codel))),
+        Discipline::FqCodel(FqCodel { codel, quantum, flows }) => Some(format!(
+            "{{ fq_codel = {{ flows = {flows}, quantum = {}, {} }} }}",
+            size(quantum),
+            self::codel(codel)
+        )),
+    }
+}
+
+fn codel(codel: Codel) -> String {
+    let Codel { target, interval, ecn } = codel;
+    format!("target = {}, interval = {}, ecn = {ecn}", time(target), time(interval))
+}
+
+fn probability(p: Probability) -> String {
+    format!("{:?}", p.get())
+}
+
+fn series<T: Copy>(series: &Recorded<T>, value: impl Fn(T) -> String) -> String {
+    let points: Vec<_> =
+        series.points.iter().map(|(when, v)| format!("[{}, {}]", at(*when), value(*v))).collect();
+    let repeat = series.repeat.map_or_else(String::new, |r| format!(", repeat = {}", time(r)));
+    format!("{{ steps = [{}]{repeat} }}", points.join(", "))
 }
 
 /// All but the timeline, which has tables of its own.
@@ -116,10 +151,11 @@ fn fade(fade: &Fade) -> String {
             };
             format!("coding = {coding}, clear = {}", decibel(clear_db))
         }
-        FadeEffect::Acm(Acm { clear_db, hysteresis_db, delay }) => format!(
-            "acm = {{ clear = {}, hysteresis = {}, delay = {} }}",
+        FadeEffect::Acm(Acm { clear_db, hysteresis_db, margin_db, delay }) => format!(
+            "acm = {{ clear = {}, hysteresis = {}, margin = {}, delay = {} }}",
             decibel(clear_db),
             decibel(hysteresis_db),
+            margin_db.map_or_else(|| quoted("auto"), decibel),
             time(delay)
         ),
     };

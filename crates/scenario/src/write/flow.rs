@@ -34,7 +34,16 @@ pub(super) fn write(out: &mut String, flow: &FlowSpec, nodes: &[NodeSpec]) {
     let reader = match flow.reader {
         Reader::Eager => quoted("eager"),
         Reader::Slow(rate) => format!("{{ rate = {} }}", self::rate(rate)),
-        Reader::Pause { from, to } => format!("{{ pause = {{ from = {}, to = {} }} }}", at(from), at(to)),
+        Reader::Turns { rates: [one, other], each } => format!(
+            "{{ turns = {{ rate = {}, then = {}, each = {} }} }}",
+            self::rate(one),
+            self::rate(other),
+            time(each)
+        ),
+        Reader::Pause { from, to, every } => {
+            let every = every.map_or(String::new(), |every| format!(", every = {}", time(every)));
+            format!("{{ pause = {{ from = {}, to = {}{every} }} }}", at(from), at(to))
+        }
         Reader::StopAt(instant) => format!("{{ stop_at = {} }}", at(instant)),
     };
     line(out, "reader", &reader);

@@ -25,7 +25,9 @@ pub const fn reader(reader: &spec::Reader) -> Reader {
     match *reader {
         spec::Reader::Eager => Reader::Eager,
         spec::Reader::Slow(rate) => Reader::Slow { rate, read: 0, since: None },
-        spec::Reader::Pause { from, to } => Reader::Pause(from, to),
+        spec::Reader::Turns { rates, each } => Reader::Turns { rates, each, turn: 0, read: 0, since: None },
+        spec::Reader::Pause { from, to, every: None } => Reader::Pause(from, to),
+        spec::Reader::Pause { from, to, every: Some(every) } => Reader::Pauses { from, to, every },
         spec::Reader::StopAt(at) => Reader::StopAt(at),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::routes::Hop;
 use crate::world::Simulation;
-use bentpipe_base::{NodeId, Purpose, Rate};
-use bentpipe_link::{Base, Capacity, CapacityTrace, Channel, Errors, Link, Orbit, Queue};
+use bentpipe_base::{Instant, NodeId, Purpose, Rate};
+use bentpipe_link::{Base, Capacity, CapacityTrace, Channel, Discipline, Errors, Link, Orbit, Queue};
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
 
@@ -67,7 +67,15 @@ fn direction(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Link 
         }
         _ => constant(sim, name, d),
     };
-    Link::new(Queue::new(capacity, d.discipline), channel)
+    // only a discipline that hashes needs a key
+    let key = match d.discipline {
+        Discipline::FqCodel(_) => {
+            let rng = sim.world.open_rng(name, Purpose::Table);
+            sim.world.cx(Instant::ZERO, NodeId(0)).rng(rng).bits()
+        }
+        _ => 0,
+    };
+    Link::new(Queue::new(capacity, d.discipline, key), channel)
 }
 
 fn constant(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Channel {

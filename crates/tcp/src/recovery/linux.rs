@@ -16,10 +16,10 @@ use crate::scheme::Reduction;
 use bentpipe_base::{Instant, Size};
 
 impl Recovery {
-    /// Bytes that this acknowledgment delivered, duplicate ACKs counted. Asked before anything else is done about it.
+    /// Bytes that this acknowledgment delivered, short segments counted as full ones and duplicate ACKs counted. Asked before anything else is done about it.
     pub(super) const fn linux_delivered(&self, view: &AckView<'_>) -> u64 {
         if self.sack {
-            return view.digest.delivered;
+            return view.digest.segments * view.mss;
         }
         if view.duplicate {
             return view.mss;

@@ -1,7 +1,7 @@
 //! A Linux host: what it does otherwise than the RFCs say. Each test names the function of Linux 6.x whose rule it holds.
 
-use crate::script::{ACK, Dialogue, Seg, ack, acks, data, nth, plain_with, sacks};
-use bentpipe_base::{Duration, Size};
+use crate::script::{ACK, Dialogue, SYN_ACK, Seg, Want, ack, acks, data, nth, plain_with, sacks};
+use bentpipe_base::{Duration, Flags, Size};
 use bentpipe_tcp::{Config, DelayedAck, RtoConfig, Stack, Validation};
 
 fn linux(scheme: &str) -> Config {
@@ -196,6 +196,91 @@ fn a_window_beyond_the_peers_stops_at_twice_of_it() {
         d.drain();
     }
     assert!((20_000..=41_000).contains(&d.cwnd()), "{}", d.cwnd());
+}
+
+/// `tcp_nagle_check`, `tcp_minshall_update`: a short segment waits only while another short one is unacknowledged (Minshall's variant of Nagle's algorithm).
+#[test]
+fn the_end_of_a_large_write_leaves_with_the_rest() {
+    let mut d = Dialogue::established(Config { nagle: true, ..linux("sack") });
+    d.write(2500).sends(data(1, 1000)).sends(data(1001, 1000)).sends(data(2001, 500)).silent();
+    // the next short one waits, full ones do not, and what is acknowledged must be the short one
+    d.write(1300).sends(data(2501, 1000)).silent();
+    d.at(200).gets(Seg { ack: Some(2001), ..ACK }).silent();
+    d.at(201).gets(Seg { ack: Some(2501), ..ACK }).sends_at(201, data(3501, 300)).silent();
+}
+
+/// `tcp_minshall_check`: of small writes one is on the way at a time, as with Nagle's algorithm.
+#[test]
+fn one_small_write_is_on_the_way_at_a_time() {
+    let mut d = Dialogue::established(Config { nagle: true, ..linux("sack") });
+    d.write(300).sends(data(1, 300)).write(200).silent().write(200).silent();
+    d.at(200).gets(Seg { ack: Some(301), ..ACK }).sends_at(200, data(301, 400)).silent();
+    d.close().sends(Want { flags: Some(Flags::FIN), ..Want::default() });
+}
+
+/// `tcp_minshall_update`: a segment that the peer's window cut short is a short one.
+#[test]
+fn a_segment_cut_by_the_window_is_short() {
+    let mut d = Dialogue::answered(Config { nagle: true, ..linux("sack") }, Seg { win: 900, ..SYN_ACK });
+    d.write(1000).sends(data(1, 900)).silent();
+    d.gets(Seg { win: 5000, ..ACK }).silent();
+    d.at(200).gets(Seg { ack: Some(901), win: 5000, ..ACK }).sends_at(200, data(901, 100));
+}
+
+/// A Linux host that has sent its first sixteen acknowledgments at once; 16 kB were read.
+fn delaying() -> Dialogue {
+    let delayed = Some(DelayedAck { count: 2, timeout: Duration::from_millis(40) });
+    let mut d = Dialogue::established(Config { delayed_ack: delayed, ..linux("cubic") });
+    for k in 0..16 {
+        d.gets(Seg { seq: nth(k), len: 1000, ..ACK }).sends(ack(nth(k + 1)));
+    }
+    d.read(16_000).silent();
+    d
+}
+
+/// `tcp_cleanup_rbuf`: a short segment is acknowledged when all was read, a full one is not, unless it carries PSH.
+#[test]
+fn what_was_read_to_the_end_is_acknowledged() {
+    let mut d = delaying();
+    let (full, short) = (Seg { len: 1000, ..ACK }, Seg { len: 10, ..ACK });
+    d.gets(Seg { seq: 16_001, ..full }).read(1000).silent().at(139).silent().at(140).sends(ack(17_001));
+    d.gets(Seg { seq: 17_001, ..short }).silent().read(9).silent().read(1).sends(ack(17_011)).silent();
+    d.gets(Seg { seq: 17_011, flags: Flags::PSH, ..full }).silent().read(1000).sends(ack(18_011)).silent();
+}
+
+/// `__tcp_ack_snd_check`: more than a full segment is acknowledged at once, not only two.
+#[test]
+fn a_full_segment_and_a_byte_are_acknowledged() {
+    let mut d = delaying();
+    d.gets(Seg { seq: 16_001, len: 1000, ..ACK }).silent();
+    d.gets(Seg { seq: 17_001, len: 1, ..ACK }).sends(ack(17_002)).silent();
+}
+
+/// `tcp_event_data_sent`: an end that answers within 40 ms delays the next acknowledgment for its answer; `tcp_delack_timer_handler`: until one was delayed in vain.
+#[test]
+fn an_end_that_answers_waits_with_its_acknowledgments() {
+    let mut d = delaying();
+    let short = Seg { len: 10, ..ACK };
+    d.gets(Seg { seq: 16_001, ..short }).write(10).sends(Want { ack: Some(16_011), ..data(1, 10) });
+    d.read(10).silent();
+    d.at(150).gets(Seg { seq: 16_011, ack: Some(11), ..short }).read(10).silent();
+    d.at(189).silent().at(190).sends(ack(16_021)); // no answer came
+    d.gets(Seg { seq: 16_021, ack: Some(11), ..short }).read(10).sends(ack(16_031));
+    // what leaves later than that answers nothing
+    d.at(240).write(10).sends(data(11, 10)).gets(Seg { seq: 16_031, ack: Some(21), ..short });
+    d.read(10).sends(ack(16_041)).silent();
+}
+
+/// `tcp_cwnd_validate`, `tcp_slow_start`: packets are counted, not bytes: short segments use a window and make it grow as full ones do.
+#[test]
+fn short_segments_count_as_segments() {
+    let mut d = Dialogue::established(Config { initial_window: 4, ..linux("sack") });
+    for k in 0..4 {
+        d.write(100).sends(data(1 + 100 * k, 100));
+    }
+    assert_eq!(d.cwnd(), 4000);
+    d.at(200).gets(Seg { ack: Some(201), ..ACK }).gets(Seg { ack: Some(401), ..ACK }).silent();
+    assert_eq!(d.cwnd(), 8000);
 }
 
 /// `tcp_rack_advance`: the round trip that RACK goes by is that of the segment that comes last in the sequence, though another was sent later.

@@ -233,12 +233,17 @@ impl Dialogue {
             let mut cx = self.world.cx(self.now, NodeId(0));
             let Some(packet) = self.conn.transmit(&mut cx) else { return };
             self.sent.push_back((self.now, *packet));
+            assert!(self.sent.len() < 100_000, "it never stops sending");
         }
     }
 
     /// Moves the clock to `ms`, firing timers at their own times.
     pub fn at(&mut self, ms: u64) -> &mut Self {
-        let target = Instant::ZERO + Duration::from_millis(ms);
+        self.at_instant(Instant::ZERO + Duration::from_millis(ms))
+    }
+
+    /// The same, to the nanosecond.
+    pub fn at_instant(&mut self, target: Instant) -> &mut Self {
         assert!(target >= self.now, "dialogues go forward");
         while self.conn.deadline() <= target {
             self.now = self.now.max(self.conn.deadline());
@@ -289,14 +294,23 @@ impl Dialogue {
 
     /// The next segment of ours, whatever it is, with its time in milliseconds.
     pub fn take(&mut self) -> (u64, Packet) {
-        let (at, packet) =
-            self.sent.pop_front().unwrap_or_else(|| panic!("nothing was sent by {}", self.now));
+        let (at, packet) = self.next_sent().unwrap_or_else(|| panic!("nothing was sent by {}", self.now()));
         (at.0 / 1_000_000, packet)
+    }
+
+    /// The next segment of ours with the time it left, if there is one.
+    pub fn next_sent(&mut self) -> Option<(Instant, Packet)> {
+        self.sent.pop_front()
+    }
+
+    /// What the clock says.
+    pub const fn now(&self) -> Instant {
+        self.now
     }
 
     /// The next segment of ours, if there is one.
     pub fn try_take(&mut self) -> Option<Packet> {
-        self.sent.pop_front().map(|(_, packet)| packet)
+        self.next_sent().map(|(_, packet)| packet)
     }
 
     /// The next segment of ours looks like `want`.

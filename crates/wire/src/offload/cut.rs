@@ -21,6 +21,11 @@ const V4_ID: usize = 4;
 const V4_CHECKSUM: usize = 10;
 const V6_PAYLOAD_LEN: usize = 4;
 const V6_HEADER: usize = 40;
+/// Where both versions have their traffic class: a shortest IPv4 header.
+const NETWORK_HEADER: usize = 20;
+/// The ECN field in the first two bytes of an IP header.
+const V4_CE: u16 = 0x0003;
+const V6_CE: u16 = 0x0030;
 const TCP_SEQ: usize = 4;
 const TCP_FLAGS: usize = 13;
 const UDP_LEN: usize = 4;
@@ -57,6 +62,37 @@ pub struct Piece {
     pub header_len: usize,
     /// What follows them, in bytes of the source.
     pub payload: Range<usize>,
+}
+
+impl Piece {
+    /// Makes it say that it met congestion (CE, RFC 3168, section 5) in its IP header, the header's checksum included. `source` and `out` are those that it was made with. What
+    /// has said so already stays as it is.
+    pub fn mark_ce(&mut self, source: &[u8], out: &mut [u8; HEADER_SPACE]) {
+        if self.header_len == 0 {
+            // its headers stand in the source: the first bytes are written anew
+            let bytes = source.get(self.payload.clone()).unwrap_or_default();
+            let (Some(from), Some(to)) = (bytes.first_chunk::<NETWORK_HEADER>(), out.first_chunk_mut())
+            else {
+                return;
+            };
+            *to = *from;
+            self.header_len = NETWORK_HEADER;
+            self.payload.start += NETWORK_HEADER;
+        }
+        match out[0] >> 4 {
+            4 => {
+                let (old, sum) = (get(out, 0), get(out, V4_CHECKSUM));
+                put(out, 0, old | V4_CE);
+                let sum = Sum::ZERO.word(!sum).replace(Sum::ZERO.word(old), Sum::ZERO.word(old | V4_CE));
+                put(out, V4_CHECKSUM, sum.finish());
+            }
+            6 => {
+                let old = get(out, 0);
+                put(out, 0, old | V6_CE);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Super {

@@ -192,6 +192,31 @@ proptest! {
     }
 
     #[test]
+    fn a_mark_says_congestion_experienced_and_spoils_nothing(wish in wish(), a: prop::sample::Index, b: prop::sample::Index) {
+        let (source, vnet) = wish.super_packet();
+        let s = Super::parse(&source, &vnet).unwrap();
+        let (a, b) = (a.index(s.pieces()), b.index(s.pieces()));
+        let range = a.min(b)..a.max(b) + 1;
+        let (plain, vnet) = bytes(&s, &source, range.clone());
+        let mut out = [0; HEADER_SPACE];
+        let mut piece = s.piece(&source, range, &mut out);
+        piece.mark_ce(&source, &mut out);
+        piece.mark_ce(&source, &mut out);
+        let mut marked = out[..piece.header_len].to_vec();
+        marked.extend(&source[piece.payload.clone()]);
+        prop_assert_eq!(piece.vnet, vnet);
+        // all but the field and the checksum over it is as it was
+        let field = if wish.v6 { 0x30 } else { 0x03 };
+        prop_assert_eq!(marked[1], plain[1] | field);
+        if !wish.v6 {
+            prop_assert_eq!(sum(&marked[..wish.ip_len()]), 0xffff);
+            marked[10..12].copy_from_slice(&plain[10..12]);
+        }
+        marked[1] = plain[1];
+        prop_assert_eq!(marked, plain);
+    }
+
+    #[test]
     fn nothing_panics(
         mut source in proptest::collection::vec(any::<u8>(), 0..200),
         version in prop::sample::select(vec![0x45u8, 0x46, 0x60, 0x4f, 0x12]),
@@ -205,7 +230,8 @@ proptest! {
         let mut out = [0; HEADER_SPACE];
         if let Ok(s) = Super::parse(&source, &vnet) {
             prop_assert!(s.pieces() >= 1);
-            let piece = s.piece(&source[..short.min(source.len())], from..to, &mut out);
+            let mut piece = s.piece(&source[..short.min(source.len())], from..to, &mut out);
+            piece.mark_ce(&source[..short.min(source.len())], &mut out);
             prop_assert!(piece.payload.end <= source.len());
         }
         complete(&mut source, &vnet);

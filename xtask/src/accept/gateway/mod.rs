@@ -5,6 +5,7 @@
 mod cost;
 mod death;
 mod exact;
+mod firewall;
 mod flood;
 mod hostile;
 mod loss;
@@ -17,7 +18,8 @@ use super::spine::{style, tests_item, whole_run};
 use super::tests::Tests;
 
 /// Parts of the list, by what stands on the command line.
-const PARTS: [&str; 9] = ["window", "loss", "readers", "exact", "death", "cost", "flood", "hostile", "tests"];
+const PARTS: [&str; 10] =
+    ["window", "loss", "readers", "exact", "death", "cost", "flood", "hostile", "firewall", "tests"];
 
 /// Prints the list, or the parts of it that `words` name; true when every line was met.
 pub(super) fn check(words: &[String]) -> Result<bool, String> {
@@ -33,6 +35,7 @@ pub(super) fn check(words: &[String]) -> Result<bool, String> {
             "cost" => cost::check(&place, &mut list),
             "flood" => flood::check(&place, &mut list),
             "hostile" => hostile::check(&place, &mut list),
+            "firewall" => firewall::check(&place, &mut list)?,
             _ => tests(&mut list)?,
         }
     }

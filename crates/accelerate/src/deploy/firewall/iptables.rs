@@ -1,0 +1,139 @@
+//! Reads what `iptables-save` and its like say (iptables-save(8), iptables-extensions(8)).
+
+use super::{Act, Chain, Names, Rule, Ruleset, Tool};
+use std::collections::BTreeMap;
+
+/// Targets after which a packet goes on to the next rule.
+const GOES_ON: [&str; 14] = [
+    "LOG",
+    "NFLOG",
+    "ULOG",
+    "MARK",
+    "CONNMARK",
+    "CONNSECMARK",
+    "SECMARK",
+    "TCPMSS",
+    "TOS",
+    "DSCP",
+    "TTL",
+    "HL",
+    "TRACE",
+    "CLASSIFY",
+];
+
+/// All tables; those of `program`, which takes commands.
+pub(super) fn read(program: &str, text: &str) -> Vec<Ruleset> {
+    let mut all: Vec<Ruleset> = Vec::new();
+    for line in text.lines() {
+        if let Some(table) = line.strip_prefix('*') {
+            let tool = Tool::Iptables { program: program.to_owned(), table: table.trim().to_owned() };
+            all.push(Ruleset { tool, chains: BTreeMap::new() });
+            continue;
+        }
+        let Some(rules) = all.last_mut() else { continue };
+        if let Some(rest) = line.strip_prefix(':') {
+            let mut words = rest.split_whitespace();
+            let (name, policy) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            let drops = (name == "FORWARD").then_some(policy == "DROP");
+            rules.chains.insert(name.to_owned(), Chain { drops, rules: Vec::new() });
+        } else if let Some(rest) = line.strip_prefix("-A ") {
+            let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
+            let chain = rules.chains.entry(name.to_owned()).or_default();
+            let place = chain.rules.len() as u64 + 1;
+            chain.rules.push(rule(text, place));
+        }
+    }
+    all
+}
+
+fn words(text: &str) -> Vec<String> {
+    let (mut all, mut word, mut is_quoted) = (Vec::new(), String::new(), false);
+    for c in text.chars() {
+        match c {
+            '"' => {
+                is_quoted = !is_quoted;
+                word.push(c);
+            }
+            ' ' if !is_quoted => all.extend((!word.is_empty()).then(|| core::mem::take(&mut word))),
+            c => word.push(c),
+        }
+    }
+    all.extend((!word.is_empty()).then_some(word));
+    all
+}
+
+fn rule(text: &str, place: u64) -> Rule {
+    let all = words(text);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let mut rule = Rule {
+        at: [Vec::new(), Vec::new()],
+        states: Vec::new(),
+        is_of_others: false,
+        words: String::new(),
+        act: Act::Next,
+        text: text.to_owned(),
+        place,
+    };
+    let (mut i, mut is_not) = (0, false);
+    while let Some(word) = all.get(i) {
+        let value = all.get(i + 1).copied().unwrap_or_default();
+        i += 2;
+        match *word {
+            "!" => {
+                (is_not, i) = (true, i - 1);
+                continue;
+            }
+            "-i" => rule.at[0].push(Names { names: vec![value.to_owned()], is_not }),
+            "-o" => rule.at[1].push(Names { names: vec![value.to_owned()], is_not }),
+            "--ctstate" | "--state" => {
+                rule.states.push((value.split(',').map(str::to_owned).collect(), is_not));
+            }
+            "-m" if ["conntrack", "state", "comment"].contains(&value) => {}
+            "--comment" => {}
+            "-j" | "-g" => {
+                rule.act = target(value, *word == "-j");
+                break;
+            }
+            word => {
+                if word == "-p" && !is_not {
+                    rule.is_of_others |= !["tcp", "6", "all"].contains(&value);
+                }
+                if !rule.words.is_empty() {
+                    rule.words.push(' ');
+                }
+                rule.words += if is_not { "! " } else { "" };
+                rule.words += word;
+                i -= 1;
+            }
+        }
+        is_not = false;
+    }
+    rule
+}
+
+fn target(name: &str, and_back: bool) -> Act {
+    match name {
+        "DROP" | "REJECT" | "TARPIT" => Act::Drop,
+        "RETURN" => Act::Return,
+        // a program that is asked mostly lets it pass
+        "ACCEPT" | "NFQUEUE" | "QUEUE" => Act::Accept,
+        name if GOES_ON.contains(&name) => Act::Next,
+        name => Act::Enter(name.to_owned(), and_back),
+    }
+}
+
+/// A rule's words with the interfaces `lan` exchanged for `tun`; none when it names none of them, or asks for all but one.
+pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Option<String> {
+    let mut all = words(text);
+    let mut is_changed = false;
+    for i in 1..all.len() {
+        if ["-i", "-o"].contains(&all[i - 1].as_str()) && lan.contains(&all[i]) {
+            if i > 1 && all[i - 2] == "!" {
+                return None;
+            }
+            tun.clone_into(&mut all[i]);
+            is_changed = true;
+        }
+    }
+    is_changed.then(|| all.join(" "))
+}

@@ -1,0 +1,327 @@
+//! Whether the firewalls of this machine let pass over the TUN interfaces what they let pass today between LAN and satellite.
+//!
+//! A packet that took one way through the chains of forwarded packets takes two once the gateway runs: LAN to TUN, where connection tracking leaves it out, and from the other
+//! TUN to the satellite. A rule that names interfaces, or asks for a state, may say something else of these than it said of the one. So each set of rules is asked three
+//! times, and what it lets pass today and would not then is a fault. Nothing else is judged: what it drops today it may go on dropping.
+//!
+//! What a rule asks besides interfaces and states (addresses, ports, marks) is not understood but named by its words: rules with the same words match the same packets.
+//! Packets that are tried: one that no such words match, and for each of them one that they match, along the chains that lead there.
+
+mod iptables;
+mod mend;
+mod nft;
+#[cfg(test)]
+mod tests;
+
+use super::check::{Finding, Standing};
+use bentpipe_os::{filters, nft as program};
+use bentpipe_scenario::gateway_file::{Deploy, Firewall};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Chains that lead to one another: the kernel itself allows 16.
+const DEEPEST: usize = 16;
+
+/// What a rule does with a packet that it matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Act {
+    Accept,
+    Drop,
+    Return,
+    /// Into another chain; and back, or not.
+    Enter(String, bool),
+    /// On to the next rule.
+    Next,
+}
+
+/// Names of interfaces that a rule asks for, or for none of which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Names {
+    names: Vec<String>,
+    is_not: bool,
+}
+
+impl Names {
+    fn hold(&self, name: &str) -> bool {
+        let is_like = |pattern: &String| match pattern.strip_suffix(['*', '+']) {
+            Some(begin) => name.starts_with(begin),
+            None => pattern == name,
+        };
+        self.names.iter().any(is_like) != self.is_not
+    }
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    /// Where a packet comes in, where it goes out.
+    at: [Vec<Names>; 2],
+    /// States of connection tracking, or none of which.
+    states: Vec<(Vec<String>, bool)>,
+    /// It never matches TCP.
+    is_of_others: bool,
+    /// All else that it asks, in its words.
+    words: String,
+    act: Act,
+    /// The rule in the words of its program.
+    text: String,
+    /// Its place: a handle, or a number that counts from 1.
+    place: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Chain {
+    /// Of one that forwarded packets come to: whether it drops what no rule takes.
+    drops: Option<bool>,
+    rules: Vec<Rule>,
+}
+
+/// Whose rules they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Tool {
+    /// `nft`, with the family and the table.
+    Nft { family: String, table: String },
+    /// One of the programs around `iptables`, with the table.
+    Iptables { program: String, table: String },
+}
+
+/// Rules that belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ruleset {
+    tool: Tool,
+    chains: BTreeMap<String, Chain>,
+}
+
+/// A forwarded packet as a firewall sees it.
+#[derive(Clone, Copy, Debug)]
+struct Packet<'a> {
+    from: &'a str,
+    to: &'a str,
+    state: &'a str,
+}
+
+impl Rule {
+    fn holds(&self, packet: &Packet<'_>, words: &BTreeSet<&str>, tcp_only: bool) -> bool {
+        let named =
+            [packet.from, packet.to].iter().zip(&self.at).all(|(name, all)| all.iter().all(|n| n.hold(name)));
+        let stands = |(states, is_not): &(Vec<String>, bool)| {
+            states.iter().any(|s| s.eq_ignore_ascii_case(packet.state)) != *is_not
+        };
+        named
+            && self.states.iter().all(stands)
+            && !(tcp_only && self.is_of_others)
+            && (self.words.is_empty() || words.contains(&*self.words))
+    }
+}
+
+impl Ruleset {
+    /// Chains that forwarded packets come to.
+    fn bases(&self) -> impl Iterator<Item = (&str, &Chain, bool)> {
+        self.chains.iter().filter_map(|(name, chain)| Some((&**name, chain, chain.drops?)))
+    }
+
+    /// Whether all chains let a packet pass that the rules with these words match.
+    fn passes(&self, packet: &Packet<'_>, words: &BTreeSet<&str>, tcp_only: bool) -> bool {
+        self.bases().all(|(_, chain, drops)| {
+            self.walk(chain, packet, words, tcp_only, 0).unwrap_or(if drops {
+                Act::Drop
+            } else {
+                Act::Accept
+            }) != Act::Drop
+        })
+    }
+
+    /// What a chain decides, if it does.
+    fn walk(
+        &self,
+        chain: &Chain,
+        packet: &Packet<'_>,
+        words: &BTreeSet<&str>,
+        tcp_only: bool,
+        depth: usize,
+    ) -> Option<Act> {
+        if depth > DEEPEST {
+            return None;
+        }
+        for rule in chain.rules.iter().filter(|rule| rule.holds(packet, words, tcp_only)) {
+            match &rule.act {
+                Act::Accept | Act::Drop => return Some(rule.act.clone()),
+                Act::Return => return None,
+                Act::Next => {}
+                Act::Enter(name, and_back) => {
+                    let inner = self
+                        .chains
+                        .get(name)
+                        .and_then(|inner| self.walk(inner, packet, words, tcp_only, depth + 1));
+                    if inner.is_some() || !and_back {
+                        return inner;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Words that packets are tried with: none, and those of each rule with those of the rules that lead to its chain.
+    fn trials(&self) -> Vec<BTreeSet<&str>> {
+        let mut leads: BTreeMap<&str, BTreeSet<&str>> =
+            self.bases().map(|(name, ..)| (name, BTreeSet::new())).collect();
+        let mut names: Vec<&str> = leads.keys().copied().collect();
+        let mut all = vec![BTreeSet::new()];
+        while let Some(name) = names.pop() {
+            let lead = leads.get(name).cloned().unwrap_or_default();
+            for rule in self.chains.get(name).into_iter().flat_map(|chain| &chain.rules) {
+                let mut words = lead.clone();
+                if !rule.words.is_empty() {
+                    words.insert(&rule.words);
+                    all.push(words.clone());
+                }
+                if let Act::Enter(next, _) = &rule.act
+                    && !leads.contains_key(&**next)
+                {
+                    leads.insert(next, words);
+                    names.push(next);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What the gateway changes about the way of packets.
+#[derive(Clone, Copy, Debug)]
+struct Site<'a> {
+    lan: &'a [String],
+    satellite: &'a str,
+    tun_lan: &'a str,
+    tun_satellite: &'a str,
+    tcp_only: bool,
+}
+
+/// How a set of rules stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// What passes today will pass.
+    Fine,
+    /// It lets nothing pass between LAN and satellite today.
+    Closed,
+    /// The first packet that passes today and would not: from which interface to which.
+    Breaks(String, String),
+}
+
+impl Site<'_> {
+    fn judge(&self, rules: &Ruleset) -> Verdict {
+        let (mut is_open, trials) = (false, rules.trials());
+        for lan in self.lan {
+            let (out, back) = ((&**lan, self.satellite), (self.satellite, &**lan));
+            for ((from, to), state) in
+                [out, back].into_iter().flat_map(|way| [(way, "new"), (way, "established")])
+            {
+                let is_out = to == self.satellite;
+                let ways = if is_out {
+                    [
+                        Packet { from, to: self.tun_lan, state: "untracked" },
+                        Packet { from: self.tun_satellite, to, state },
+                    ]
+                } else {
+                    [
+                        Packet { from, to: self.tun_satellite, state },
+                        Packet { from: self.tun_lan, to, state: "untracked" },
+                    ]
+                };
+                for words in &trials {
+                    if !rules.passes(&Packet { from, to, state }, words, self.tcp_only) {
+                        continue;
+                    }
+                    is_open = true;
+                    if let Some(way) = ways.iter().find(|way| !rules.passes(way, words, self.tcp_only)) {
+                        return Verdict::Breaks(way.from.to_owned(), way.to.to_owned());
+                    }
+                }
+            }
+        }
+        if is_open { Verdict::Fine } else { Verdict::Closed }
+    }
+}
+
+/// All that this machine's firewalls say of the gateway's way. `tcp_only`: only TCP goes through it.
+pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
+    let site = Site {
+        lan: &deploy.lan,
+        satellite: &deploy.satellite,
+        tun_lan: &deploy.tun_lan,
+        tun_satellite: &deploy.tun_satellite,
+        tcp_only,
+    };
+    let (mut all, rulesets) = read();
+    let mut fine = 0;
+    for rules in rulesets.iter().filter(|rules| rules.bases().next().is_some()) {
+        let name = format!("firewall {}", rules.tool);
+        match site.judge(rules) {
+            Verdict::Fine => fine += 1,
+            Verdict::Closed => {
+                let found = "lets nothing pass between LAN and satellite, now or then";
+                all.push(Finding::lack(&name, found));
+            }
+            Verdict::Breaks(from, to) => {
+                let found = format!("would drop what it lets pass today: it comes over {from} to {to} then");
+                let is_refused = deploy.firewall == Firewall::Check;
+                let standing = if is_refused { Standing::Bad } else { Standing::Lack };
+                let mut mends = mend::commands(&site, rules);
+                if is_refused {
+                    mends.push("or firewall = \"ignore\" in [deploy], to start all the same".to_owned());
+                }
+                all.push(Finding { mends, ..Finding::of(&name, standing, found) });
+            }
+        }
+    }
+    if fine > 0 {
+        let found = format!("{fine} let pass over the TUN interfaces what they let pass today");
+        all.push(Finding::good("firewalls", found));
+    }
+    all
+}
+
+/// Every set of rules that can be read; and what could not.
+fn read() -> (Vec<Finding>, Vec<Ruleset>) {
+    let (mut faults, mut all) = (Vec::new(), Vec::new());
+    let mut fault = |what: &str, why: String| {
+        let found = format!("cannot be read: {why}; what it drops shows only when the gateway runs");
+        faults.push(Finding::lack(what, found));
+    };
+    match program::list() {
+        Ok(text) => all.extend(nft::read(&text)),
+        Err(why) => fault("firewall nft", why),
+    }
+    for v6 in [false, true] {
+        let family = if v6 { "ip6" } else { "ip" };
+        // those that `iptables` has made in nftables: it alone can name all of their matches, and its commands are what their owner uses
+        let is_its = |rules: &Ruleset| {
+            matches!(&rules.tool, Tool::Nft { family: f, .. } if f == family)
+                && rules.chains.get("FORWARD").is_some_and(|c| c.drops.is_some())
+        };
+        if all.iter().any(is_its)
+            && let Some(Ok((program, text))) = filters::saved(v6, filters::Kind::Nft)
+        {
+            all.retain(|rules| !is_its(rules));
+            all.extend(iptables::read(&program, &text));
+        }
+        if filters::is_loaded(v6) {
+            let name = if v6 { "ip6tables-legacy" } else { "iptables-legacy" };
+            match filters::saved(v6, filters::Kind::Legacy) {
+                Some(Ok((program, text))) => all.extend(iptables::read(&program, &text)),
+                Some(Err(why)) => fault(name, why),
+                None => fault(name, "the program is not there".to_owned()),
+            }
+        }
+    }
+    (faults, all)
+}
+
+impl core::fmt::Display for Tool {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Nft { family, table } => write!(f, "nft {family} {table}"),
+            Self::Iptables { program, table } => write!(f, "{program} {table}"),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Reads what `nft -a list ruleset` says (nft(8)).
+
+use super::{Act, Chain, Names, Rule, Ruleset, Tool};
+use std::collections::BTreeMap;
+
+/// All tables. What is not understood of a rule is kept as words.
+pub(super) fn read(text: &str) -> Vec<Ruleset> {
+    let mut all: Vec<Ruleset> = Vec::new();
+    let mut chain: Option<String> = None;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let mut line = line.trim().to_owned();
+        if let Some(rest) = line.strip_prefix("table ") {
+            let mut words = rest.split_whitespace();
+            let (family, table) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            let tool = Tool::Nft { family: family.to_owned(), table: table.to_owned() };
+            all.push(Ruleset { tool, chains: BTreeMap::new() });
+            continue;
+        }
+        let Some(rules) = all.last_mut() else { continue };
+        if let Some(rest) = line.strip_prefix("chain ") {
+            let name = rest.split_whitespace().next().unwrap_or_default().to_owned();
+            rules.chains.insert(name.clone(), Chain::default());
+            chain = Some(name);
+            continue;
+        }
+        if line == "}" {
+            chain = None;
+        }
+        let Some(chain) = chain.as_ref().and_then(|name| rules.chains.get_mut(name)) else { continue };
+        // a long set goes over several lines
+        while line.matches('{').count() > line.matches('}').count() {
+            let Some(more) = lines.next() else { break };
+            line += " ";
+            line += more.trim();
+        }
+        if line.starts_with("type ") {
+            let is_forward = line.starts_with("type filter ") && line.contains(" hook forward ");
+            chain.drops = is_forward.then(|| line.contains("policy drop"));
+        } else {
+            chain.rules.extend(rule(&line));
+        }
+    }
+    all
+}
+
+/// Words; a set in braces and a text in quotes are one.
+fn words(line: &str) -> Vec<String> {
+    let (mut all, mut word, mut depth, mut is_quoted) = (Vec::new(), String::new(), 0, false);
+    for c in line.chars() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '{' if !is_quoted => depth += 1,
+            '}' if !is_quoted => depth -= 1,
+            _ => {}
+        }
+        if c.is_whitespace() && depth == 0 && !is_quoted {
+            if !word.is_empty() {
+                all.push(core::mem::take(&mut word));
+            }
+        } else {
+            word.push(c);
+        }
+    }
+    all.extend((!word.is_empty()).then_some(word));
+    all
+}
+
+/// What stands in a set, or a single value.
+pub(super) fn items(word: &str) -> Vec<&str> {
+    let inner = word.strip_prefix('{').and_then(|w| w.strip_suffix('}')).unwrap_or(word);
+    inner.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
+}
+
+fn act(words: &[&str]) -> Option<Act> {
+    Some(match words {
+        // what hands it to a program mostly lets it pass
+        ["accept" | "queue", ..] => Act::Accept,
+        ["drop" | "reject", ..] => Act::Drop,
+        ["return", ..] => Act::Return,
+        ["jump", name, ..] => Act::Enter((*name).to_owned(), true),
+        ["goto", name, ..] => Act::Enter((*name).to_owned(), false),
+        _ => return None,
+    })
+}
+
+/// A line's rule; several where a map leads to several ends.
+fn rule(line: &str) -> Vec<Rule> {
+    let (text, handle) = line.rsplit_once(" # handle ").unwrap_or((line, ""));
+    let all = words(text);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let mut rule = Rule {
+        at: [Vec::new(), Vec::new()],
+        states: Vec::new(),
+        is_of_others: false,
+        words: String::new(),
+        act: Act::Next,
+        text: text.to_owned(),
+        place: handle.trim().parse().unwrap_or_default(),
+    };
+    let mut maps: Vec<Rule> = Vec::new();
+    let mut i = 0;
+    while let Some(word) = all.get(i) {
+        let (is_not, at) = if all.get(i + 1) == Some(&"!=") { (true, i + 2) } else { (false, i + 1) };
+        let value = all.get(at).copied().unwrap_or_default();
+        let side = ["iif", "iifname", "oif", "oifname"].iter().position(|name| name == word).map(|n| n / 2);
+        if let Some(side) = side.filter(|_| !value.starts_with('@')) {
+            if value == "vmap" {
+                maps = map(&rule, all.get(at + 1).copied().unwrap_or_default(), |r, key| {
+                    r.at[side].push(Names { names: vec![plain(key)], is_not: false });
+                });
+                i = at + 2;
+            } else {
+                rule.at[side].push(Names { names: items(value).into_iter().map(plain).collect(), is_not });
+                i = at + 1;
+            }
+        } else if *word == "ct" && all.get(i + 1) == Some(&"state") {
+            let (is_not, at) = if all.get(i + 2) == Some(&"!=") { (true, i + 3) } else { (false, i + 2) };
+            let value = all.get(at).copied().unwrap_or_default();
+            if value == "vmap" {
+                maps = map(&rule, all.get(at + 1).copied().unwrap_or_default(), |r, key| {
+                    r.states.push((vec![key.to_owned()], false));
+                });
+                i = at + 2;
+            } else {
+                rule.states.push((items(value).into_iter().map(str::to_owned).collect(), is_not));
+                i = at + 1;
+            }
+        } else if let Some(end) = act(&all[i..]) {
+            rule.act = end;
+            break;
+        } else {
+            i += skip(&all[i..], &mut rule);
+        }
+    }
+    if maps.is_empty() {
+        return vec![rule];
+    }
+    // what stands beside the map holds for each of its ends
+    for end in &mut maps {
+        end.words.clone_from(&rule.words);
+        end.is_of_others = rule.is_of_others;
+    }
+    maps
+}
+
+/// Notes a word that says nothing of interfaces or states; gives how many that were.
+fn skip(words: &[&str], rule: &mut Rule) -> usize {
+    match words {
+        // these ask nothing
+        ["counter", "packets", _, "bytes", _, ..] => 5,
+        ["counter" | "notrack", ..] | [] => 1,
+        ["comment", _, ..] => 2,
+        ["log", rest @ ..] => {
+            let of = ["prefix", "level", "group", "snaplen", "queue-threshold", "flags"];
+            1 + 2 * rest.chunks(2).take_while(|pair| of.contains(&pair[0])).count()
+        }
+        ["meta" | "ct", "mark", "set", ..] => words.len().min(4),
+        [word, ..] => {
+            let others = ["udp", "icmp", "icmpv6", "sctp", "dccp", "esp", "ah"];
+            // `meta l4proto udp` and `ip protocol udp` end in it
+            rule.is_of_others |= others.contains(word);
+            if !rule.words.is_empty() {
+                rule.words.push(' ');
+            }
+            rule.words += word;
+            1
+        }
+    }
+}
+
+/// The ends of a map, each as a rule.
+fn map(rule: &Rule, set: &str, add: impl Fn(&mut Rule, &str)) -> Vec<Rule> {
+    let ends = items(set).into_iter().filter_map(|item| {
+        let (key, end) = item.split_once(':')?;
+        let words: Vec<&str> = end.split_whitespace().collect();
+        let mut one = Rule { act: act(&words)?, ..rule.clone() };
+        add(&mut one, key.trim());
+        Some(one)
+    });
+    ends.collect()
+}
+
+fn plain(name: &str) -> String {
+    name.trim_matches('"').to_owned()
+}
+
+/// A rule for the TUN interface beside one that names LANs.
+#[derive(Debug)]
+pub(super) struct Mirrored {
+    pub(super) text: String,
+    /// It takes the place of the other: that asks for all but a LAN, this one for all but both.
+    pub(super) replaces: bool,
+}
+
+/// A rule's words with the interfaces `lan` exchanged for `tun`; none when it names none of them, several when a map leads each of them to an end of its own.
+pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Vec<Mirrored> {
+    let all = words(text);
+    let (mut out, mut is_changed, mut replaces) = (Vec::new(), false, false);
+    let mut i = 0;
+    while let Some(word) = all.get(i) {
+        if !["iif", "iifname", "oif", "oifname"].contains(&word.as_str()) {
+            out.push(word.clone());
+            i += 1;
+            continue;
+        }
+        let is_not = all.get(i + 1).is_some_and(|w| w == "!=");
+        let at = i + 1 + usize::from(is_not);
+        let is_map = all.get(at).is_some_and(|w| w == "vmap");
+        let next = at + usize::from(is_map) + 1;
+        let Some(value) = all.get(next - 1) else { break };
+        let name = |item: &str| plain(item.split(':').next().unwrap_or_default().trim());
+        let (ours, others): (Vec<&str>, Vec<&str>) =
+            items(value).into_iter().partition(|item| lan.contains(&name(item)));
+        if ours.is_empty() {
+            out.extend_from_slice(&all[i..next]);
+            i = next;
+            continue;
+        }
+        i = next;
+        (is_changed, replaces) = (true, replaces || is_not);
+        // a TUN interface that is not there yet has no number to ask for
+        out.push(if word.starts_with('i') { "iifname" } else { "oifname" }.to_owned());
+        if is_map {
+            let before = out.join(" ");
+            let end = |item: &&str| item.split_once(':').map(|(_, end)| format!("{before} \"{tun}\"{end}"));
+            return ours.iter().filter_map(end).map(|text| Mirrored { text, replaces }).collect();
+        }
+        if is_not {
+            let mut set: Vec<String> = ours.iter().chain(&others).map(|item| (*item).to_owned()).collect();
+            set.push(format!("\"{tun}\""));
+            out.push(format!("!= {{ {} }}", set.join(", ")));
+        } else {
+            // of the others the rule itself takes care
+            out.push(format!("\"{tun}\""));
+        }
+    }
+    if is_changed { vec![Mirrored { text: out.join(" "), replaces }] } else { Vec::new() }
+}

@@ -1,0 +1,73 @@
+//! The file is read again while the gateway runs.
+
+use super::divert::{self, Scope};
+use super::engine::Orders;
+use super::run::{self, Desk, Gateway, Running};
+use crate::status::{Groups, Records, Verdict};
+use bentpipe_os::nft;
+use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+
+impl Gateway {
+    pub(super) fn reload(&mut self, running: &Running<'_>, desk: &mut Desk) -> Result<String, String> {
+        self.exchange(running, &mut desk.records)
+    }
+
+    /// Takes the file as it is now, in the place of the old one; says so, or why not.
+    pub(super) fn exchange(
+        &mut self,
+        running: &Running<'_>,
+        records: &mut Option<Records>,
+    ) -> Result<String, String> {
+        if let Some(records) = records {
+            records.reopen();
+        }
+        let file = (running.read)()?;
+        let old = &self.orders.file;
+        if file.deploy != old.deploy {
+            return Err("error: [deploy] cannot change while the gateway runs\nhelp: restart it".to_owned());
+        }
+        if (&file.status.socket, file.status.prometheus) != (&old.status.socket, old.status.prometheus) {
+            return Err(
+                "error: `socket` and `prometheus` cannot change while the gateway runs\nhelp: restart it"
+                    .to_owned(),
+            );
+        }
+        if file == **old && self.bypass.is_none() {
+            return Ok(format!("{} is as it was", running.path));
+        }
+        let new = if file.status.records == old.status.records {
+            None
+        } else {
+            Some(run::records(&file).map_err(|e| e.to_string())?)
+        };
+        self.bring(&file)?;
+        let orders = Orders::new(file);
+        self.engine.tell(&orders)?;
+        if let Some(new) = new {
+            *records = new;
+        }
+        // what was compared was accelerated in another way
+        self.groups = Groups::default();
+        (self.orders, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
+        Ok(format!("{} is in force", running.path))
+    }
+
+    /// Has the kernel bring what `file` needs beside what the old one did: connections that are accelerated must go on to come, whatever the new rules say of such.
+    fn bring(&mut self, file: &GatewayFile) -> Result<(), String> {
+        let old = &self.orders.file;
+        let is_as_before = (&file.rules, file.otherwise) == (&old.rules, old.otherwise);
+        let wider = self.scope.beside(Scope::of(file), is_as_before);
+        if file.deploy.kind == Kind::Inline || wider == self.scope {
+            return Ok(());
+        }
+        let table = &file.deploy.nft_table;
+        let script = divert::script(file, wider, divert::is_tracked());
+        // one transaction: no packet sees a table that is half there
+        nft::run(&format!("delete table inet {table}\n{script}"))
+            .map_err(|why| format!("error: nft: {why}"))?;
+        self.scope = wider;
+        // its rules went with the table
+        self.watch = None;
+        Ok(())
+    }
+}

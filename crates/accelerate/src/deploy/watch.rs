@@ -1,0 +1,375 @@
+//! Whether the traffic of this machine goes on after the start. Whatever stops it, a firewall, a filter of another kind or a fault of ours: then everything is taken back.
+//!
+//! Before the start rules of our own table note what is forwarded between LAN and satellite: remote ends (address, protocol, port) to which packets go, those from which packets
+//! come, those to which connections are opened, and peers that answer. After it, counters tell two things:
+//!
+//! * **Dropped here.** Packets of such ends are counted as they come to each of the four stretches of the new way (LAN to TUN, TUN to satellite, and back) and behind all other
+//!   rules for forwarded packets. Between the two nothing is lost but by this machine. What it dropped before the start is not among them, nor are packets with no hop left.
+//! * **Not answered.** Peers that answered in the 10 s before the start, and from then on nothing comes from, though they were asked through the gateway. One that is not asked, or never
+//!   answered, is none of them. A hop that loses a fifth of the packets each way leaves a third of the questions open: so 15 in a row count, or 8 to each.
+//!
+//! ```text
+//! dropped:  at least 3 of a stretch, more than half of what came to it, for 0.5 s
+//! silent:   asked 3 times since its last packet, for 3 s
+//! taken back: a stretch that drops; at least 3 silent peers, asked at least 15 times together since any that is known has answered, for 3 s;
+//!             or at least 3 that were asked 8 times each
+//! ```
+
+use super::watch_rules::{Stretch, watch_before, watch_from_now, watch_no_more};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_os::nft;
+use bentpipe_scenario::gateway_file::Deploy;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Between two looks.
+pub(super) const GLANCE: Duration = Duration::from_millis(250);
+/// How long it looks before the start at most, and at least; the same as the time in which a peer must have answered.
+pub(super) const BEFORE: Duration = Duration::from_secs(10);
+const LEAST_BEFORE: Duration = Duration::from_secs(2);
+/// Peers that are enough to judge by.
+const PEERS: usize = 3;
+/// Dropped packets that are enough, and how long they are looked at.
+const DROPPED: u64 = 3;
+const DROPS: Duration = Duration::from_millis(500);
+/// Questions to one peer, to all silent ones, and to one while others answer; and how long an answer may take.
+const ASKED: u64 = 3;
+const ASKED_ALL: u64 = 15;
+const ASKED_OFTEN: u64 = 8;
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// What our table has counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    counters: BTreeMap<String, u64>,
+    sets: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+impl Counts {
+    fn look(table: &str) -> Result<Self, String> {
+        nft::list_table(table).map(|text| Self::read(&text))
+    }
+
+    /// Reads what `nft list table` says.
+    fn read(text: &str) -> Self {
+        let mut counts = Self::default();
+        let mut lines = text.lines().map(str::trim);
+        let (mut counter, mut set) = (None, None);
+        while let Some(line) = lines.next() {
+            if let Some(name) = line.strip_prefix("counter ").and_then(|rest| rest.strip_suffix(" {")) {
+                counter = Some(name.to_owned());
+            } else if let Some(name) = line.strip_prefix("set ").and_then(|rest| rest.strip_suffix(" {")) {
+                set = Some(name.to_owned());
+                counts.sets.entry(name.to_owned()).or_default();
+            } else if let Some(rest) = line.strip_prefix("packets ") {
+                if let Some(name) = counter.take() {
+                    counts.counters.insert(name, number(rest));
+                }
+            } else if let Some(rest) = line.strip_prefix("elements = {") {
+                let mut all = rest.to_owned();
+                while !all.contains('}') {
+                    let Some(more) = lines.next() else { break };
+                    all.push(' ');
+                    all += more;
+                }
+                let all = all.split('}').next().unwrap_or_default();
+                for item in all.split(',').map(str::trim) {
+                    let key = item.split(' ').next().unwrap_or_default();
+                    let count = item.split_once("packets ").map_or(0, |(_, rest)| number(rest));
+                    if let Some(set) = set.as_ref().and_then(|name| counts.sets.get_mut(name)) {
+                        set.insert(key.to_owned(), count);
+                    }
+                }
+            }
+        }
+        counts
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or_default()
+    }
+
+    /// What the sets for IPv4 and IPv6 hold.
+    fn both(&self, name: &str) -> BTreeMap<&str, u64> {
+        let of = |v: u8| self.sets.get(&format!("{name}{v}")).into_iter().flatten();
+        of(4).chain(of(6)).map(|(key, n)| (&**key, *n)).collect()
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or_default()
+}
+
+/// A peer that answered before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peer {
+    /// Answers, and questions when the last of them came.
+    answers: u64,
+    asked: u64,
+    /// Questions when any peer answered last.
+    before: u64,
+    /// Since when there are questions without an answer.
+    since: Option<Instant>,
+}
+
+/// Looks at the traffic.
+#[derive(Debug)]
+pub(super) struct Watch {
+    table: String,
+    stretches: Vec<Stretch>,
+    known: BTreeMap<String, Peer>,
+    /// When one of them has answered last that was asked.
+    heard: Instant,
+    /// Since when each stretch drops.
+    drops: BTreeMap<usize, Instant>,
+    begun: Instant,
+    ends: Instant,
+    pub(super) next: Instant,
+}
+
+impl Watch {
+    /// Begins to note what goes on, before the start.
+    ///
+    /// # Errors
+    /// What `nft` says.
+    pub(super) fn begin(deploy: &Deploy, now: Instant) -> Result<Self, String> {
+        nft::run(&watch_before(deploy))?;
+        let table = deploy.nft_table.clone();
+        Ok(Self {
+            table,
+            stretches: Stretch::all(deploy),
+            known: BTreeMap::new(),
+            heard: now,
+            drops: BTreeMap::new(),
+            begun: now,
+            ends: Instant::NEVER,
+            next: now + GLANCE,
+        })
+    }
+
+    /// Whether enough is known of what goes on, or the time is over.
+    pub(super) fn is_ready(&mut self, now: Instant) -> bool {
+        self.next = now + GLANCE;
+        let gone = now.since(self.begun);
+        if gone >= BEFORE {
+            return true;
+        }
+        gone >= LEAST_BEFORE
+            && Counts::look(&self.table).is_ok_and(|counts| counts.both("answered").len() >= PEERS)
+    }
+
+    /// Who answered in the 10 s before now is known from here on; counts for so long.
+    ///
+    /// # Errors
+    /// What `nft` says.
+    pub(super) fn start(&mut self, deploy: &Deploy, now: Instant) -> Result<usize, String> {
+        let counts = Counts::look(&self.table)?;
+        self.known =
+            counts.both("answered").into_keys().map(|peer| (peer.to_owned(), Peer::default())).collect();
+        nft::run(&watch_from_now(deploy))?;
+        (self.begun, self.heard) = (now, now);
+        (self.next, self.ends) = (now + GLANCE, now + deploy.watch);
+        Ok(self.known.len())
+    }
+
+    /// Looks; says what has stopped, if something has.
+    pub(super) fn look(&mut self, now: Instant) -> Option<String> {
+        self.next = now + GLANCE;
+        // a table that cannot be read once can be read the next time
+        let counts = Counts::look(&self.table).ok()?;
+        self.judge(&counts, now)
+    }
+
+    fn judge(&mut self, counts: &Counts, now: Instant) -> Option<String> {
+        for (i, stretch) in self.stretches.iter().enumerate() {
+            let (came, went) = (counts.counter(&format!("came{i}")), counts.counter(&format!("went{i}")));
+            let dropped = came.saturating_sub(went);
+            if dropped < DROPPED || dropped * 2 <= came {
+                self.drops.remove(&i);
+            } else if now.since(*self.drops.entry(i).or_insert(now)) >= DROPS {
+                return Some(format!(
+                    "of {came} packets {stretch}, to ends that were reached before the start, this machine dropped {dropped}"
+                ));
+            }
+        }
+        self.unanswered(counts, now)
+    }
+
+    fn unanswered(&mut self, counts: &Counts, now: Instant) -> Option<String> {
+        let (asks, answers) = (counts.both("asks"), counts.both("answers"));
+        let of = |counts: &BTreeMap<&str, u64>, name: &str| counts.get(name).copied().unwrap_or_default();
+        let has_answered =
+            |(name, peer): (&String, &Peer)| of(&answers, name) > peer.answers && of(&asks, name) > 0;
+        let is_heard = self.known.iter().any(has_answered);
+        if is_heard {
+            self.heard = now;
+        }
+        let (mut silent, mut questions, mut often) = (BTreeSet::new(), 0, 0);
+        for (name, peer) in &mut self.known {
+            let (all, got) = (of(&asks, name), of(&answers, name));
+            if got > peer.answers {
+                *peer = Peer { answers: got, asked: all, since: None, ..*peer };
+            }
+            if is_heard {
+                peer.before = all;
+            }
+            let open = all.saturating_sub(peer.asked);
+            if open == 0 {
+                peer.since = None;
+            } else if now.since(*peer.since.get_or_insert(now)) >= ANSWER && open >= ASKED {
+                silent.insert(&**name);
+                questions += all - peer.before.min(all);
+                often += usize::from(open >= ASKED_OFTEN);
+            }
+        }
+        let is_all = silent.len() >= PEERS && questions >= ASKED_ALL && now.since(self.heard) >= ANSWER;
+        let is_enough = is_all || often >= PEERS;
+        let names: Vec<&str> = silent.iter().copied().take(PEERS).collect();
+        is_enough.then(|| {
+            format!(
+                "{} peers that answered just before the start have been asked {questions} times without an answer, {} among them",
+                silent.len(),
+                names.join(", ")
+            )
+        })
+    }
+
+    /// True when it has looked for long enough.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        now >= self.ends
+    }
+
+    /// Takes its rules away.
+    pub(super) fn end(self) {
+        // what stays of them goes with the table
+        let _ = nft::run(&watch_no_more(&self.table, self.stretches.len()));
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use bentpipe_scenario::Source;
+    use bentpipe_scenario::gateway_file::load;
+
+    pub(crate) fn deploy() -> Deploy {
+        let text = "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = [\"eth1\", \"eth2\"]\nsatellite = \"eth0\"\n";
+        load(&Source::new("t", text.to_owned())).unwrap().deploy
+    }
+
+    const PACE: Duration = Duration::from_millis(250);
+
+    fn watch(peers: usize) -> Watch {
+        let known = (0..peers).map(|i| (format!("10.0.0.{i}"), Peer::default())).collect();
+        Watch {
+            table: String::new(),
+            stretches: Stretch::all(&deploy()),
+            known,
+            heard: Instant::ZERO,
+            drops: BTreeMap::new(),
+            begun: Instant::ZERO,
+            ends: Instant::NEVER,
+            next: Instant::ZERO,
+        }
+    }
+
+    /// What each peer was asked and has answered by now.
+    fn counts(peers: impl Iterator<Item = (u64, u64)>) -> Counts {
+        let mut counts = Counts::default();
+        for (i, (asks, answers)) in peers.enumerate() {
+            for (set, n) in [("asks4", asks), ("answers4", answers)].into_iter().filter(|p| p.1 > 0) {
+                counts.sets.entry(set.to_owned()).or_default().insert(format!("10.0.0.{i}"), n);
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn counts_are_read() {
+        let text = "table inet T {\n\tcounter came0 {\n\t\tpackets 7 bytes 420\n\t}\n\n\tset asks4 {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.0.1 counter packets 3 bytes 5 expires 11m, 10.0.0.2 expires 11m,\n\t\t\t     10.0.7.2 counter packets 1 bytes 9 }\n\t}\n\tset asks6 {\n\t\ttype ipv6_addr\n\t}\n\tchain watch { counter packets 9 bytes 9 }\n}\n";
+        let counts = Counts::read(text);
+        assert_eq!((counts.counter("came0"), counts.counter("went0")), (7, 0));
+        let asks = counts.both("asks");
+        assert_eq!(asks.into_iter().collect::<Vec<_>>(), [("10.0.0.1", 3), ("10.0.0.2", 0), ("10.0.7.2", 1)]);
+        for cut in 0..text.len() {
+            Counts::read(&text[..cut]);
+        }
+    }
+
+    #[test]
+    fn a_stretch_that_drops_is_named() {
+        let seen = |came: u64, went: u64| Counts {
+            counters: [("came1".to_owned(), came), ("went1".to_owned(), went)].into(),
+            ..Counts::default()
+        };
+        for (came, went, wanted) in
+            [(3, 0, true), (2, 0, false), (1000, 500, false), (1000, 400, true), (900, 900, false)]
+        {
+            let mut watch = watch(0);
+            let first = watch.judge(&seen(came, went), Instant::ZERO);
+            assert_eq!(first, None, "not on one look");
+            let then = watch.judge(&seen(came, went), Instant::ZERO + DROPS);
+            assert_eq!(then.is_some(), wanted, "{came} {went}: {then:?}");
+        }
+    }
+
+    /// What ends, is silent, or never answered: nobody is asked who does not answer.
+    #[test]
+    fn peers_that_are_not_asked_are_not_missed() {
+        let mut watch = watch(10);
+        for tick in 0..240 {
+            // two of them answer no more, the others are not asked; and one who is unknown is asked all the time
+            let peers = (0..11).map(|i| if i < 2 || i == 10 { (tick, 0) } else { (2, 1) });
+            assert_eq!(watch.judge(&counts(peers), Instant::ZERO + Duration(PACE.0 * tick)), None, "{tick}");
+        }
+    }
+
+    #[test]
+    fn peers_that_answer_no_more_are_noticed_within_seconds() {
+        for peers in [3, 8] {
+            let mut watch = watch(peers);
+            let told = (0..240).find(|tick| {
+                watch
+                    .judge(
+                        &counts((0..peers).map(|_| (1 + tick, 0))),
+                        Instant::ZERO + Duration(PACE.0 * tick),
+                    )
+                    .is_some()
+            });
+            assert_eq!(told, Some(12), "3 s, {peers}");
+        }
+    }
+
+    /// A fifth of the packets is lost on each way: 400 starts of up to 40 peers, each asked as a sender does whose timer doubles, or four times a second.
+    #[test]
+    fn loss_is_not_silence() {
+        let mut seed = 7_u64;
+        let mut dice = move || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as f64 / f64::from(1_u32 << 31)
+        };
+        for start in 0..400 {
+            let peers = [3, 4, 8, 40][start % 4];
+            let mut watch = watch(peers);
+            let mut state = vec![(0_u64, 0_u64, 0_u64, 1_u64); peers];
+            for tick in 0..240 {
+                for (asks, answers, wait, next) in &mut state {
+                    if *wait > 0 {
+                        *wait -= 1;
+                        continue;
+                    }
+                    *asks += 1;
+                    if dice() < 0.8 && dice() < 0.8 {
+                        (*answers, *next) = (*answers + 1, 1);
+                    } else if start % 2 == 0 {
+                        (*wait, *next) = (*next, *next * 2);
+                    }
+                }
+                let told = watch.judge(
+                    &counts(state.iter().map(|s| (s.0, s.1))),
+                    Instant::ZERO + Duration(PACE.0 * tick),
+                );
+                assert_eq!(told, None, "start {start}, {tick}");
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! IPv4 and TCP headers of a capture (RFC 791, 9293, 2018), read without trust: what is cut off, false or something else is no segment.
+//!
+//! Not the parser of the gateway under test: a fault there must not hide itself here.
+
+/// Most SACK blocks in 40 bytes of options.
+const MOST_BLOCKS: usize = 4;
+
+/// A TCP segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// From address and port.
+    pub from: (u32, u16),
+    /// To address and port.
+    pub to: (u32, u16),
+    /// Number of the first byte.
+    pub seq: u32,
+    /// Number of the next byte that is expected.
+    pub ack: u32,
+    /// Bytes of payload.
+    pub len: u32,
+    /// Carries an acknowledgment.
+    pub is_ack: bool,
+    /// Opens a connection.
+    pub is_syn: bool,
+    /// The window field.
+    pub window: u16,
+    blocks: [(u32, u32); MOST_BLOCKS],
+    n: usize,
+}
+
+impl Segment {
+    /// Reads the first bytes of a packet of `size` bytes.
+    pub fn parse(head: &[u8], size: u32) -> Option<Self> {
+        let u16_at = |at: usize| Some(u16::from_be_bytes(head.get(at..at + 2)?.try_into().ok()?));
+        let u32_at = |at: usize| Some(u32::from_be_bytes(head.get(at..at + 4)?.try_into().ok()?));
+        let ip = usize::from(head.first()? & 15) * 4;
+        let total = u32::from(u16_at(2)?);
+        // the offset of a fragment, or more fragments to come: not the headers we look for
+        let is_whole = u16_at(6)? << 2 == 0;
+        if head[0] >> 4 != 4 || ip < 20 || *head.get(9)? != 6 || !is_whole || total > size {
+            return None;
+        }
+        let tcp = usize::from(*head.get(ip + 12)? >> 4) * 4;
+        let flags = *head.get(ip + 13)?;
+        let len = total.checked_sub((ip + tcp) as u32).filter(|_| tcp >= 20)?;
+        let mut segment = Self {
+            from: (u32_at(12)?, u16_at(ip)?),
+            to: (u32_at(16)?, u16_at(ip + 2)?),
+            seq: u32_at(ip + 4)?,
+            ack: u32_at(ip + 8)?,
+            len,
+            is_ack: flags & 0x10 != 0,
+            is_syn: flags & 2 != 0,
+            window: u16_at(ip + 14)?,
+            ..Self::default()
+        };
+        segment.options(head.get(ip + 20..ip + tcp)?);
+        Some(segment)
+    }
+
+    /// SACK blocks, as they stand.
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..self.n]
+    }
+
+    fn options(&mut self, mut options: &[u8]) {
+        while let Some((&kind, rest)) = options.split_first() {
+            match kind {
+                0 => return,
+                1 => options = rest,
+                _ => {
+                    let Some(len) = rest.first().map(|l| usize::from(*l)) else { return };
+                    if len < 2 || len > options.len() {
+                        return;
+                    }
+                    if kind == 5 {
+                        self.sack(&options[2..len]);
+                    }
+                    options = &options[len..];
+                }
+            }
+        }
+    }
+
+    fn sack(&mut self, bytes: &[u8]) {
+        for block in bytes.chunks_exact(8).take(MOST_BLOCKS - self.n) {
+            let [left, right] =
+                [0, 4].map(|at| u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]));
+            self.blocks[self.n] = (left, right);
+            self.n += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A packet from host 1 to host 2, or back; `options` are padded.
+    pub(crate) fn packet(
+        forward: bool,
+        seq: u32,
+        ack: u32,
+        len: u16,
+        blocks: &[(u32, u32)],
+    ) -> (Vec<u8>, u32) {
+        let mut options = Vec::new();
+        if !blocks.is_empty() {
+            options.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
+            for (left, right) in blocks {
+                options.extend(left.to_be_bytes());
+                options.extend(right.to_be_bytes());
+            }
+        }
+        let total = 40 + options.len() as u16 + len;
+        let (from, to) = if forward { (1_u32, 2_u32) } else { (2, 1) };
+        let mut head = vec![0x45, 0];
+        head.extend(total.to_be_bytes());
+        head.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+        head.extend(from.to_be_bytes());
+        head.extend(to.to_be_bytes());
+        head.extend(if forward { [0, 10, 0, 20] } else { [0, 20, 0, 10] });
+        head.extend(seq.to_be_bytes());
+        head.extend(ack.to_be_bytes());
+        head.extend([((5 + options.len() / 4) as u8) << 4, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+        head.extend(options);
+        (head, u32::from(total))
+    }
+
+    #[test]
+    fn a_segment_is_read_with_its_blocks() {
+        let (head, size) = packet(false, 7, 1000, 0, &[(2000, 3000), (5000, 6000)]);
+        let segment = Segment::parse(&head, size).unwrap();
+        assert_eq!((segment.from, segment.to), ((2, 20), (1, 10)));
+        assert_eq!((segment.seq, segment.ack, segment.len, segment.window), (7, 1000, 0, 65535));
+        assert_eq!(segment.blocks(), [(2000, 3000), (5000, 6000)]);
+        assert!(segment.is_ack && !segment.is_syn);
+    }
+
+    #[test]
+    fn what_is_cut_off_or_false_is_no_segment() {
+        let (head, size) = packet(true, 7, 1000, 100, &[(2000, 3000)]);
+        for cut in 0..head.len() {
+            assert_eq!(Segment::parse(&head[..cut], size), None, "{cut}");
+        }
+        assert_eq!(Segment::parse(&head, size - 1), None, "longer than it was");
+        let changed = |at: usize, to: u8| {
+            let mut head = head.clone();
+            head[at] = to;
+            Segment::parse(&head, size)
+        };
+        // version, header length, protocol, fragment, TCP's header length
+        for (at, to) in [(0, 0x65), (0, 0x44), (9, 17), (7, 1), (6, 0x20), (32, 0x40), (32, 0xf0)] {
+            assert_eq!(changed(at, to), None, "byte {at}");
+        }
+        // options: a length of nothing, one beyond the end, an end of list
+        for (at, to) in [(43, 0), (43, 1), (43, 200), (42, 0)] {
+            assert_eq!(changed(at, to).unwrap().blocks(), [], "byte {at} is {to}");
+        }
+        // as many blocks as a liar can name
+        let (head, size) = packet(false, 0, 0, 0, &[(1, 2); 4]);
+        assert_eq!(Segment::parse(&head, size).unwrap().blocks().len(), 4);
+    }
+}

@@ -1,0 +1,62 @@
+//! A set of bytes of a stream, as ranges that do not touch.
+
+use std::collections::BTreeMap;
+
+/// The set.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    /// Adds `begin..end`; the parts that were not there before, in order.
+    pub fn add(&mut self, begin: u64, end: u64) -> Vec<(u64, u64)> {
+        if begin >= end {
+            return Vec::new();
+        }
+        let (mut new, mut at) = (Vec::new(), begin);
+        let (mut from, mut to) = (begin, end);
+        let before = self.0.range(..begin).next_back().filter(|r| *r.1 >= begin).map(|r| *r.0);
+        let keys: Vec<u64> = before.into_iter().chain(self.0.range(begin..=end).map(|r| *r.0)).collect();
+        for key in keys {
+            let Some(stop) = self.0.remove(&key) else { continue };
+            if key > at {
+                new.push((at, key.min(end)));
+            }
+            at = at.max(stop);
+            (from, to) = (from.min(key), to.max(stop));
+        }
+        if at < end {
+            new.push((at, end));
+        }
+        self.0.insert(from, to);
+        new
+    }
+
+    /// True when all of `begin..end` is there.
+    pub fn has(&self, begin: u64, end: u64) -> bool {
+        begin >= end || self.0.range(..=begin).next_back().is_some_and(|r| *r.1 >= end)
+    }
+
+    /// The end of what is there without a hole from 0 on.
+    pub fn first_hole(&self) -> u64 {
+        self.0.first_key_value().filter(|r| *r.0 == 0).map_or(0, |r| *r.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_new_is_told_in_parts() {
+        let mut set = Ranges::default();
+        assert_eq!(set.add(10, 20), [(10, 20)]);
+        assert_eq!(set.add(30, 40), [(30, 40)]);
+        assert_eq!(set.add(5, 45), [(5, 10), (20, 30), (40, 45)]);
+        assert_eq!(set.add(5, 45), []);
+        assert_eq!(set.add(45, 45), []);
+        assert!(set.has(5, 45) && !set.has(4, 6) && !set.has(44, 46) && set.has(9, 9));
+        assert_eq!(set.first_hole(), 0);
+        assert_eq!(set.add(0, 5), [(0, 5)]);
+        assert_eq!((set.first_hole(), set.0.len()), (45, 1));
+    }
+}

@@ -1,0 +1,214 @@
+//! When losses were repaired: from the acknowledgment that shows them at the gateway's side until the repair enters the hop.
+//!
+//! For a byte of a lost packet, the transmissions T1, T2, ... of that byte are followed as long as each was lost. What shows that T1 was lost is the first
+//! acknowledgment with a SACK block beyond it; what shows that Tk was lost, k > 1, is the first one that proves that a packet arrived which entered the hop
+//! after Tk, since the hop keeps order. The wait is from there to T(k+1), 0 when that is earlier (a copy), and a loss that is shown and not repaired until
+//! the end of the record counts as never repaired.
+
+use super::flows::Flow;
+use super::ranges::Ranges;
+
+const S: f64 = 1e9;
+
+/// Waits of a flow's repairs, s.
+#[derive(Clone, Debug, Default)]
+pub struct Repairs {
+    /// Of first transmissions that were lost.
+    pub first: Vec<f64>,
+    /// Of repairs that were lost again.
+    pub later: Vec<f64>,
+    /// First transmissions that were lost: shown, and not repaired while there was time.
+    pub never: usize,
+    /// First transmissions that were lost after the start: from the loss to the first repair, beyond a round trip and what waited in the hop.
+    pub from_loss: Vec<f64>,
+    /// First transmissions that were lost.
+    pub losses: usize,
+    /// When the slowest first repair was shown to be needed, s since the start, for who looks it up.
+    pub worst_at: f64,
+}
+
+/// What the acknowledgments prove, over time.
+struct Proofs {
+    /// (time, highest byte told to have arrived).
+    edges: Vec<(u64, u64)>,
+    /// (time, latest time of entering of a packet that is proven to have arrived).
+    entered: Vec<(u64, u64)>,
+}
+
+/// Places of the flow's packets by their first byte.
+struct Index<'a> {
+    flow: &'a Flow,
+    by_begin: Vec<usize>,
+    longest: u64,
+}
+
+impl<'a> Index<'a> {
+    fn of(flow: &'a Flow) -> Self {
+        let mut by_begin: Vec<usize> = (0..flow.sent.len()).collect();
+        by_begin.sort_by_key(|i| flow.sent[*i].begin);
+        let longest = flow.sent.iter().map(|s| s.end - s.begin).max().unwrap_or(0);
+        Self { flow, by_begin, longest }
+    }
+
+    /// Packets with a byte of `begin..end`, by their place in the stream.
+    fn with(&self, begin: u64, end: u64) -> impl Iterator<Item = usize> {
+        let sent = &self.flow.sent;
+        let from = self.by_begin.partition_point(|i| sent[*i].begin + self.longest <= begin);
+        let all = self.by_begin[from..].iter().copied().take_while(move |i| sent[*i].begin < end);
+        all.filter(move |i| sent[*i].end > begin)
+    }
+}
+
+impl Proofs {
+    fn of(index: &Index<'_>) -> Self {
+        let (mut edges, mut entered) = (Vec::new(), Vec::new());
+        let (mut known, mut edge, mut latest) = (Ranges::default(), 0, 0);
+        for seen in &index.flow.seen {
+            let told = [(0, seen.ack)].into_iter().chain(seen.blocks.iter().copied());
+            for (begin, end) in told {
+                if end > edge && begin > 0 {
+                    edge = end;
+                    edges.push((seen.at, edge));
+                }
+                for (begin, end) in known.add(begin, end) {
+                    let arrived = index.with(begin, end).filter_map(|i| {
+                        let sent = &index.flow.sent[i];
+                        Some((sent.out().filter(|out| *out <= seen.left)?, sent.at))
+                    });
+                    // of several that may have brought it, the one that came first did
+                    let Some(at) = arrived.min().map(|a| a.1) else { continue };
+                    if at > latest {
+                        latest = at;
+                        entered.push((seen.at, latest));
+                    }
+                }
+            }
+        }
+        Self { edges, entered }
+    }
+
+    fn block_beyond(&self, end: u64) -> Option<u64> {
+        self.edges.get(self.edges.partition_point(|e| e.1 <= end)).map(|e| e.0)
+    }
+
+    fn later_than(&self, at: u64) -> Option<u64> {
+        self.entered.get(self.entered.partition_point(|e| e.1 <= at)).map(|e| e.0)
+    }
+}
+
+/// Follows the losses of a flow. `steady` is from when on the time from loss to repair is taken, then the rate and the round trip (s) of the hop, `end` when the record ends.
+pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> Repairs {
+    /// A loss that is shown so shortly before the end may stay open.
+    const AT_THE_END: u64 = 1_000_000_000;
+    let index = Index::of(flow);
+    let proofs = Proofs::of(&index);
+    let mut found = Repairs::default();
+    let mut worst = 0.0;
+    for first in flow.sent.iter().filter(|s| s.is_first && s.is_lost()) {
+        found.losses += 1;
+        let mut chain: Vec<usize> = index.with(first.begin, first.begin + 1).collect();
+        chain.sort_unstable();
+        for (k, i) in chain.iter().enumerate() {
+            let this = &flow.sent[*i];
+            if !this.is_lost() {
+                break;
+            }
+            let shown = if k == 0 { proofs.block_beyond(this.end) } else { proofs.later_than(this.at) };
+            let repair = chain.get(k + 1).map(|i| flow.sent[*i].at);
+            let waited = |shown: u64| repair.map(|at| at.saturating_sub(shown) as f64 / S);
+            match (k, shown.and_then(waited)) {
+                (0, Some(wait)) => {
+                    if wait > worst {
+                        (worst, found.worst_at) = (wait, shown.unwrap_or(0) as f64 / S);
+                    }
+                    found.first.push(wait);
+                    if this.at >= steady {
+                        let waited = f64::from(this.before) * 8.0 / rate;
+                        found.from_loss.push((repair.unwrap_or(end) - this.at) as f64 / S - waited - rtt);
+                    }
+                }
+                (_, Some(wait)) => found.later.push(wait),
+                (_, None) => {
+                    let is_open = repair.is_none() && shown.is_some_and(|shown| shown + AT_THE_END < end);
+                    found.never += usize::from(is_open);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flows::flows;
+    use super::super::flows::tests::{ack, data};
+    use super::*;
+    use crate::hop::direction::Fate;
+    use crate::hop::record::Record;
+
+    const MS: u64 = 1_000_000;
+
+    fn out(t: u64) -> Fate {
+        Fate::Out(t * MS)
+    }
+
+    fn found(records: &[Record], end: u64) -> Repairs {
+        let mut in_ms = records.to_vec();
+        for record in &mut in_ms {
+            record.at *= MS;
+            if let (false, Fate::Out(t)) = (record.forward, record.fate) {
+                record.fate = Fate::Out(t * MS);
+            }
+        }
+        repairs(&flows(&in_ms)[0], 0, (8e6, 0.030), end * MS)
+    }
+
+    fn is(waits: &[f64], ms: &[u64]) -> bool {
+        waits.len() == ms.len() && waits.iter().zip(ms).all(|(w, ms)| (w * 1e3 - *ms as f64).abs() < 1e-6)
+    }
+
+    /// Packet 1 is lost at 1 ms; a block beyond it is at the gateway at 32; it is sent again at 40 and lost, and 3, sent at 41, is acknowledged at 82;
+    /// then it is sent at 90.
+    #[test]
+    fn each_loss_is_timed_from_what_shows_it() {
+        let mut records = vec![data(0, 0, out(10)), data(1, 1, Fate::Lost), data(2, 2, out(12))];
+        records.extend([
+            ack(10, 30, 1, &[]),
+            ack(12, 32, 1, &[(2, 3)]),
+            data(40, 1, Fate::Full),
+            data(41, 3, out(60)),
+        ]);
+        // an old block once more proves nothing new
+        records.extend([
+            ack(50, 70, 1, &[(2, 3)]),
+            ack(62, 82, 1, &[(2, 4)]),
+            data(90, 1, out(100)),
+            ack(100, 120, 4, &[]),
+        ]);
+        let found = found(&records, 5000);
+        assert!(is(&found.first, &[8]) && is(&found.later, &[8]) && is(&found.from_loss, &[9]), "{found:?}");
+        assert_eq!((found.never, found.losses), (0, 1));
+        assert!((found.worst_at - 0.032).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_copy_that_left_before_waits_for_nothing_and_what_is_forgotten_is_counted() {
+        let mut records =
+            vec![data(0, 0, Fate::Lost), data(1, 0, out(11)), data(2, 1, Fate::Lost), data(3, 2, out(13))];
+        records.extend([ack(11, 31, 1, &[]), ack(13, 33, 1, &[(2, 3)])]);
+        let at_last = found(&records, 500);
+        assert_eq!((at_last.first.len(), at_last.never), (1, 0), "{at_last:?}");
+        assert_eq!(at_last.first[0].to_bits(), 0.0_f64.to_bits());
+        assert_eq!(found(&records, 5000).never, 1);
+    }
+
+    /// Acknowledgments that were lost show nothing; a repair cut otherwise is one all the same.
+    #[test]
+    fn only_what_reached_the_gateway_shows_a_loss() {
+        let mut records = vec![data(0, 0, Fate::Lost), data(1, 1, out(11)), data(2, 2, out(12))];
+        let mut lost = ack(11, 0, 0, &[(1, 2)]);
+        lost.fate = Fate::Lost;
+        records.extend([lost, ack(12, 32, 0, &[(1, 3)]), data(33, 0, out(43))]);
+        assert!(is(&found(&records, 5000).first, &[1]));
+    }
+}

@@ -1,0 +1,112 @@
+//! The bed: a sender, a router with the gateway, the hop, a router, and receivers, each in a namespace of its own.
+//!
+//! ```text
+//! sender 10.81.1.2 -- veth -- west [router, gateway] tuna ==hop== tunb [router] east0 -- veth -- 10.82.0.2 receiver
+//!                                                                              east1 -- veth -- 10.82.1.2 receiver
+//! ```
+
+use crate::place::Place;
+use bentpipe_os::TunPort;
+use std::net::Ipv4Addr;
+
+/// What a receiving host is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Receiver {
+    /// The kernel of today with room for any window here.
+    #[default]
+    Modern,
+    /// Of 2001: 65 535 B, no scaling, no timestamps, SACK.
+    Old,
+    /// As old, without SACK.
+    Plain,
+}
+
+/// The places.
+#[derive(Debug)]
+pub struct Bed {
+    /// Where data comes from.
+    pub sender: Place,
+    /// Where the gateway runs.
+    pub router: Place,
+    far: Place,
+    /// Where data goes.
+    pub receivers: Vec<Place>,
+}
+
+/// The sender's address.
+pub const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 1, 2);
+
+/// The address of a receiver.
+pub const fn receiver(i: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 82, i as u8, 2)
+}
+
+/// Packets that may wait at an interface: none is to be lost there.
+const TXQ: &str = "txqueuelen 20000";
+
+impl Bed {
+    /// Makes it, and the hop's two interfaces. `wmem` is the most that a sending socket may hold, bytes.
+    ///
+    /// # Errors
+    /// When we are not root, or a program fails.
+    pub fn new(receivers: &[Receiver], wmem: u64) -> Result<(Self, [TunPort; 2]), String> {
+        let places: Result<Vec<Place>, String> = receivers.iter().map(|_| Place::new()).collect();
+        let bed =
+            Self { sender: Place::new()?, router: Place::new()?, far: Place::new()?, receivers: places? };
+        bed.settings(receivers, wmem)?;
+        wire((&bed.sender, "eth0", "10.81.1.2/24"), (&bed.router, "west", "10.81.1.1/24"))?;
+        bed.sender.shell("ip route add default via 10.81.1.1")?;
+        for (i, place) in bed.receivers.iter().enumerate() {
+            let (near, address) = (format!("10.82.{i}.1/24"), format!("10.82.{i}.2/24"));
+            wire((place, "eth0", &address), (&bed.far, &format!("east{i}"), &near))?;
+            place.shell(&format!("ip route add default via 10.82.{i}.1"))?;
+        }
+        let hop = |place: &Place, name: &str| {
+            let port = place.within(|| TunPort::create_plain(name).map_err(|e| e.to_string()))?;
+            place.shell(&format!("ip link set {name} mtu 1500 {TXQ} up; ip route add default dev {name}"))?;
+            Ok::<TunPort, String>(port)
+        };
+        let ports = [hop(&bed.router, "tuna")?, hop(&bed.far, "tunb")?];
+        Ok((bed, ports))
+    }
+
+    fn settings(&self, receivers: &[Receiver], wmem: u64) -> Result<(), String> {
+        let filter = [("conf/all/rp_filter", "0"), ("conf/default/rp_filter", "0")];
+        for place in [&self.sender, &self.router, &self.far].into_iter().chain(&self.receivers) {
+            place.set(&filter)?;
+        }
+        [&self.router, &self.far].iter().try_for_each(|router| router.set(&[("ip_forward", "1")]))?;
+        let wmem = format!("4096 65536 {wmem}");
+        self.sender.set(&[
+            ("tcp_wmem", &wmem),
+            ("tcp_rmem", "4096 131072 67108864"),
+            ("tcp_no_metrics_save", "1"),
+        ])?;
+        for (place, kind) in self.receivers.iter().zip(receivers) {
+            place.set(match kind {
+                Receiver::Modern => &[("tcp_rmem", "4096 131072 67108864")],
+                Receiver::Old => &OLD[..3],
+                Receiver::Plain => &OLD,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The kernel keeps half of the buffer for its own bookkeeping, so the window is 65 535 B.
+const OLD: [(&str, &str); 4] = [
+    ("tcp_window_scaling", "0"),
+    ("tcp_timestamps", "0"),
+    ("tcp_rmem", "4096 131072 131072"),
+    ("tcp_sack", "0"),
+];
+
+/// Connects two places.
+fn wire(a: (&Place, &str, &str), b: (&Place, &str, &str)) -> Result<(), String> {
+    let (name, peer, net) = (a.1, b.1, b.0.number());
+    a.0.shell(&format!("ip link add {name} {TXQ} type veth peer name {peer} {TXQ} netns {net}"))?;
+    for (place, name, address) in [a, b] {
+        place.shell(&format!("ip addr add {address} dev {name}; ip link set {name} up"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! What one run is, as it stands on the command line.
+
+use crate::bed::Receiver;
+use crate::hop::direction::{Event, Kind, MS, SECOND, Settings};
+use crate::reader::Reader;
+use std::path::PathBuf;
+
+/// One connection.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// The sender's congestion control.
+    pub scheme: String,
+    /// The receiving host.
+    pub receiver: Receiver,
+    /// How its program reads.
+    pub reader: Reader,
+    /// Bytes, or without end.
+    pub bytes: Option<u64>,
+    /// The application's rate, bit/s; 0: as much as is taken.
+    pub rate: f64,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Rate, bit/s.
+    pub rate: f64,
+    /// One way, ms.
+    pub delay: f64,
+    /// Probability of loss towards the receiver, and back.
+    pub loss: [f64; 2],
+    /// Bytes.
+    pub queue: u64,
+    /// Delivery at multiples of so many ms, towards the receiver and back.
+    pub frame: [f64; 2],
+    /// Probability and most ms.
+    pub reorder: (f64, f64),
+    /// Probability.
+    pub duplicate: f64,
+    /// What happens to the hop.
+    pub events: Vec<Event>,
+    /// Seed of the hop.
+    pub seed: u64,
+    /// Connections.
+    pub flows: Vec<Flow>,
+    /// Datagrams beside them to the first receiver, bit/s.
+    pub udp: f64,
+    /// Length, s.
+    pub seconds: f64,
+    /// Figures are taken from here on, s.
+    pub from: f64,
+    /// Most that a sending socket may hold, bytes.
+    pub wmem: u64,
+    /// The program of the gateway; without one there is none.
+    pub gateway: Option<PathBuf>,
+    /// More lines of the gateway's file.
+    pub more: String,
+    /// Where captures and what the gateway said are kept.
+    pub out: Option<PathBuf>,
+    /// Print JSON.
+    pub json: bool,
+}
+
+/// What there is to write.
+pub const USAGE: &str = "usage: field [OPTION VALUE]...      one run of the bed: kernel hosts, a hop of our own, the gateway before it (needs root)
+  --rate 24e6        bit/s               --delay 500        ms one way
+  --loss 0           towards the receiver --loss-back 0     of acknowledgments
+  --queue 3000000    bytes               --seed 1
+  --frame 0          ms, both ways       --bunch 0          ms, acknowledgments only
+  --reorder P:MS     share, by up to     --duplicate P      share that arrives twice
+  --at S:KIND:MS     hold, stop or half, at second S for so many ms; may be repeated
+  --flows 1          connections alike   --cc cubic         or bbr, reno
+  --old | --plain    receiver of 65535 B without scaling and timestamps; without SACK as well
+  --reader HOW       eager, RATE, RATE/RATE@S (in turn), stop:S@EVERY
+  --bytes N          each sends so much and ends   --app RATE   the sender's program writes so much, bit/s
+  --flow SPEC        one more connection: words like cc=bbr,old,reader=8e6,bytes=1e6 by commas; in place of --flows
+  --udp RATE         datagrams of 1000 B beside them, bit/s
+  --wmem 67108864    most of a sending socket
+  --seconds 100      --from 40           figures from this second on
+  --no-gateway       --bin FILE (bentpipe beside this program)     --more 'LINES'  of the gateway's file
+  --out DIR          captures of both ends, the gateway's log and status   --json";
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cell {
+    /// The hop of the bed with nothing on it.
+    pub fn new() -> Self {
+        let beside = std::env::current_exe().ok().map(|p| p.with_file_name("bentpipe"));
+        Self {
+            rate: 24e6,
+            delay: 500.0,
+            loss: [0.0; 2],
+            queue: 3_000_000,
+            frame: [0.0; 2],
+            reorder: (0.0, 0.0),
+            duplicate: 0.0,
+            events: Vec::new(),
+            seed: 1,
+            flows: Vec::new(),
+            udp: 0.0,
+            seconds: 100.0,
+            from: 40.0,
+            wmem: 67_108_864,
+            gateway: beside,
+            more: String::new(),
+            out: None,
+            json: false,
+        }
+    }
+
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// Says which word is wrong.
+    pub fn parse(words: &[String]) -> Result<Self, String> {
+        let (mut cell, mut one, mut many) = (Self::new(), Flow::new(), 1);
+        let mut words = words.iter();
+        while let Some(name) = words.next() {
+            match name.as_str() {
+                "--old" => one.receiver = Receiver::Old,
+                "--plain" => one.receiver = Receiver::Plain,
+                "--no-gateway" => cell.gateway = None,
+                "--json" => cell.json = true,
+                name => {
+                    let value = words.next().ok_or_else(|| format!("{name}: what? or unknown\n{USAGE}"))?;
+                    match name {
+                        "--flows" => many = number(name, value)? as usize,
+                        "--cc" | "--reader" | "--bytes" | "--app" => {
+                            one.word(&name[2..], value)?;
+                        }
+                        _ => cell.word(name, value)?,
+                    }
+                }
+            }
+        }
+        if cell.flows.is_empty() {
+            cell.flows = vec![one; many];
+        }
+        if cell.flows.is_empty() || cell.flows.len() > 64 || cell.seconds > 3600.0 {
+            return Err("1 to 64 connections, at most 3600 s".to_owned());
+        }
+        cell.from = cell.from.min(cell.seconds * 0.4);
+        Ok(cell)
+    }
+
+    fn word(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let n = || number(name, value);
+        match name {
+            "--rate" => self.rate = n()?.max(1.0),
+            "--delay" => self.delay = n()?,
+            "--loss" => self.loss[0] = n()?,
+            "--loss-back" => self.loss[1] = n()?,
+            "--queue" => self.queue = n()? as u64,
+            "--frame" => self.frame = [n()?; 2],
+            "--bunch" => self.frame[1] = n()?,
+            "--duplicate" => self.duplicate = n()?,
+            "--reorder" => {
+                let (p, ms) = value.split_once(':').ok_or("--reorder 0.01:20")?;
+                self.reorder = (number(name, p)?, number(name, ms)?);
+            }
+            "--at" => self.events.push(event(value)?),
+            "--seed" => self.seed = n()? as u64,
+            "--udp" => self.udp = n()?,
+            "--seconds" => self.seconds = n()?,
+            "--from" => self.from = n()?,
+            "--wmem" => self.wmem = n()? as u64,
+            "--bin" => self.gateway = Some(value.into()),
+            "--more" => self.more = value.replace("\\n", "\n"),
+            "--out" => self.out = Some(value.into()),
+            "--flow" => self.flows.push(Flow::parse(value)?),
+            _ => return Err(format!("unknown option {name}\n{USAGE}")),
+        }
+        Ok(())
+    }
+
+    /// Both directions of the hop.
+    pub fn settings(&self) -> [Settings; 2] {
+        let one = |i: usize| Settings {
+            rate: self.rate,
+            delay: (self.delay * MS as f64) as u64,
+            queue: self.queue,
+            loss: self.loss[i],
+            frame: (self.frame[i] * MS as f64) as u64,
+            reorder: if i == 0 { (self.reorder.0, (self.reorder.1 * MS as f64) as u64) } else { (0.0, 0) },
+            duplicate: if i == 0 { self.duplicate } else { 0.0 },
+            events: if i == 0 { self.events.clone() } else { Vec::new() },
+        };
+        [one(0), one(1)]
+    }
+}
+
+impl Flow {
+    fn new() -> Self {
+        let (receiver, reader) = (Receiver::Modern, Reader::Eager);
+        Self { scheme: "cubic".to_owned(), receiver, reader, bytes: None, rate: 0.0 }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut flow = Self::new();
+        for word in text.split(',').filter(|w| !w.is_empty()) {
+            match word.split_once('=') {
+                None if word == "old" => flow.receiver = Receiver::Old,
+                None if word == "plain" => flow.receiver = Receiver::Plain,
+                None if word == "modern" => flow.receiver = Receiver::Modern,
+                Some((name, value)) => flow.word(name, value)?,
+                None => {
+                    return Err(format!(
+                        "--flow {text}: {word}? There are old, plain, modern, cc=, reader=, bytes=, app="
+                    ));
+                }
+            }
+        }
+        Ok(flow)
+    }
+
+    fn word(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "cc" => value.clone_into(&mut self.scheme),
+            "reader" => self.reader = value.parse()?,
+            "bytes" => self.bytes = Some(number(name, value)? as u64),
+            "app" => self.rate = number(name, value)?,
+            _ => return Err(format!("{name}={value}: unknown")),
+        }
+        Ok(())
+    }
+}
+
+fn number(name: &str, text: &str) -> Result<f64, String> {
+    let n = text.parse::<f64>().ok().filter(|n| *n >= 0.0 && n.is_finite());
+    n.ok_or_else(|| format!("{name} {text}: a number is needed, as 24e6 or 0.001"))
+}
+
+fn event(text: &str) -> Result<Event, String> {
+    let wrong = || format!("--at {text}: write SECOND:hold|stop|half:MS, as 50:hold:100");
+    let parts: Vec<&str> = text.split(':').collect();
+    let [at, kind, length] = parts[..] else { return Err(wrong()) };
+    let kind = match kind {
+        "hold" => Kind::Hold,
+        "stop" => Kind::Stop,
+        "half" => Kind::Half,
+        _ => return Err(wrong()),
+    };
+    let at = (number("--at", at)? * SECOND as f64) as u64;
+    Ok(Event { at, length: (number("--at", length)? * MS as f64) as u64, kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Cell, String> {
+        Cell::parse(&text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_command_line_is_a_cell() {
+        let cell =
+            parse("--loss 1e-3 --old --seconds 100 --seed 3 --at 50:hold:100 --bunch 50 --flows 2 --cc bbr")
+                .unwrap();
+        assert_eq!((cell.flows.len(), cell.flows[1].receiver, cell.seed), (2, Receiver::Old, 3));
+        assert_eq!(cell.flows[0].scheme, "bbr");
+        let [there, back] = cell.settings();
+        assert_eq!((there.frame, back.frame, there.events.len(), back.events.len()), (0, 50 * MS, 1, 0));
+        assert_eq!(there.events[0], Event { at: 50 * SECOND, length: 100 * MS, kind: Kind::Hold });
+        let cell = parse("--flow old,cc=reno,reader=8e6 --flow bytes=1e6 --seconds 10").unwrap();
+        assert_eq!((cell.flows.len(), cell.flows[1].bytes), (2, Some(1_000_000)));
+        assert!(cell.from <= 4.0);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, why) in [
+            ("--los 1", "unknown option --los"),
+            ("--loss", "--loss: what?"),
+            ("--loss x", "--loss x: a number"),
+            ("--at 5:rain:1", "SECOND:hold|stop|half:MS"),
+            ("--flow green", "green?"),
+            ("--reader 1/2", "reader \"1/2\""),
+            ("--flows 0", "1 to 64"),
+        ] {
+            let said = parse(text).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Cells with a gateway and without.
+
+use super::{bentpipe, options, whole};
+use bentpipe_field::hop::dice::Dice;
+use bentpipe_field::matrix::cell::cells;
+use bentpipe_field::matrix::{self, Matrix, page};
+use std::fs;
+
+pub(crate) const USAGE: &str =
+    "usage: field matrix [OPTION VALUE]...      cells simulated with a gateway and without, worst last
+  --only rate=24|2,rtt=1000,loss=0,receiver=old|modern|slow,sender=bbr,flows=1      some of the cells
+  --sample N         so many of them, drawn by --draw 1
+  --seeds 5          pairs for each cell        --most 50      where the interval holds the limit
+  --transfer BYTES   transfers in place of flows without end: ratio of times
+  --live             in the bed in place of simulated, one after another
+  --threads N        runs at a time             --bin FILE     bentpipe beside this program
+  --out FILE         JSON of all cells          --page FILE    a page with a picture";
+
+pub(crate) fn command(words: &[String]) -> Result<(), String> {
+    let (mut only, mut transfer, mut sample, mut draw) = (String::new(), None, None, 1);
+    let (mut out, mut page) = (None, None);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut matrix =
+        Matrix { program: bentpipe()?, cells: Vec::new(), seeds: 5, most: 50, threads, live: false };
+    for (name, value) in options(words, &["--live"], USAGE)? {
+        let n = || whole(name, value);
+        match name {
+            "--only" => value.clone_into(&mut only),
+            "--transfer" => transfer = Some(n()?),
+            "--sample" => sample = Some(n()? as usize),
+            "--draw" => draw = n()?,
+            "--seeds" => matrix.seeds = n()?.max(2),
+            "--most" => matrix.most = n()?,
+            "--threads" => matrix.threads = n()? as usize,
+            "--bin" => matrix.program = value.into(),
+            "--out" => out = Some(value),
+            "--page" => page = Some(value),
+            "--live" => matrix.live = true,
+            _ => return Err(format!("unknown option {name}\n{USAGE}")),
+        }
+    }
+    matrix.cells = cells(&only, transfer)?;
+    let mut dice = Dice::new(draw, 0);
+    while sample.is_some_and(|n| n < matrix.cells.len()) {
+        let i = (dice.uniform() * matrix.cells.len() as f64) as usize;
+        matrix.cells.swap_remove(i);
+    }
+    let mut ran = matrix::run(&matrix, |ran| eprintln!("{}", ran.line()))?;
+    let write = |path: &str, text: String| fs::write(path, text).map_err(|e| format!("{path}: {e}"));
+    if let Some(out) = out {
+        let all: Vec<_> = ran.iter().map(matrix::Ran::json).collect();
+        write(out, serde_json::Value::from(all).to_string())?;
+    }
+    if let Some(path) = page {
+        write(path, page::html(&ran))?;
+    }
+    ran.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
+    let worse = ran.iter().filter(|r| !r.is_met()).count();
+    println!("worst of {} cells, {worse} of them WORSE than without:", ran.len());
+    ran.iter().skip(ran.len().saturating_sub(40)).for_each(|r| println!("{}", r.line()));
+    Ok(())
+}

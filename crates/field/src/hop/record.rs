@@ -1,0 +1,143 @@
+//! What the hop did with each packet: when it entered, what became of it, and its headers; and captures of the hop's two ends for other programs.
+//!
+//! The hop itself writes it, so packets of the two ends are matched by what they are and none is missing, whatever the load.
+
+use super::direction::Fate;
+use std::io::{self, Write};
+
+/// Bytes of a packet that are kept: the longest IPv4 header without options, and the longest of TCP.
+pub const KEPT: usize = 80;
+
+/// A packet.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// When it entered, ns since the start.
+    pub at: u64,
+    /// From the gateway to the receiver.
+    pub forward: bool,
+    /// What became of it.
+    pub fate: Fate,
+    /// When it was due to arrive; 0 before that is known.
+    pub due: u64,
+    /// When it arrived a second time.
+    pub again: Option<u64>,
+    /// Bytes that waited before it when it entered.
+    pub before: u32,
+    /// Its length, IP header included.
+    pub size: u32,
+    /// Its first bytes.
+    pub head: [u8; KEPT],
+}
+
+impl Record {
+    /// A packet that enters.
+    pub fn new(at: u64, forward: bool, before: u64, bytes: &[u8]) -> Self {
+        let mut head = [0; KEPT];
+        let kept = bytes.len().min(KEPT);
+        head[..kept].copy_from_slice(&bytes[..kept]);
+        let (before, size) = (before as u32, bytes.len() as u32);
+        Self { at, forward, fate: Fate::Inside, due: 0, again: None, before, size, head }
+    }
+
+    /// What was kept of it.
+    pub fn head(&self) -> &[u8] {
+        &self.head[..KEPT.min(self.size as usize)]
+    }
+
+    /// When it arrived.
+    pub const fn out(&self) -> Option<u64> {
+        match self.fate {
+            Fate::Out(at) => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// Records as they are written: in pieces, since a list that grows is moved, and the hop would stand still meanwhile.
+#[derive(Debug, Default)]
+pub struct Log(Vec<Vec<Record>>);
+
+impl Log {
+    const PIECE: usize = 4096;
+
+    /// Adds one; its number.
+    pub fn add(&mut self, record: Record) -> usize {
+        if self.0.last().is_none_or(|piece| piece.len() == Self::PIECE) {
+            self.0.push(Vec::with_capacity(Self::PIECE));
+        }
+        let pieces = self.0.len();
+        let Some(piece) = self.0.last_mut() else { return 0 };
+        piece.push(record);
+        (pieces - 1) * Self::PIECE + piece.len() - 1
+    }
+
+    /// The record of that number.
+    pub fn at(&mut self, number: usize) -> Option<&mut Record> {
+        self.0.get_mut(number / Self::PIECE)?.get_mut(number % Self::PIECE)
+    }
+
+    /// All of them, in order.
+    pub fn into_all(self) -> Vec<Record> {
+        self.0.into_iter().flatten().collect()
+    }
+}
+
+/// Writes a capture of the end at the gateway's or at the receiver's side (pcap with nanoseconds, raw IP).
+///
+/// # Errors
+/// When it cannot be written.
+pub fn pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> io::Result<()> {
+    let mut packets: Vec<(u64, &Record)> = Vec::with_capacity(records.len());
+    for record in records {
+        if record.forward == at_gateway {
+            packets.push((record.at, record));
+        } else {
+            packets.extend(record.out().into_iter().chain(record.again).map(|t| (t, record)));
+        }
+    }
+    packets.sort_by_key(|p| p.0);
+    let words =
+        |to: &mut dyn Write, words: &[u32]| words.iter().try_for_each(|w| to.write_all(&w.to_le_bytes()));
+    // magic for nanoseconds, version 2.4, no zone, no accuracy, longest packet, LINKTYPE_RAW
+    words(to, &[0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, 101])?;
+    for (t, record) in packets {
+        let head = record.head();
+        words(to, &[(t / 1_000_000_000) as u32, (t % 1_000_000_000) as u32, head.len() as u32, record.size])?;
+        to.write_all(head)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_keep_their_numbers() {
+        let mut log = Log::default();
+        for t in 0..10_000 {
+            assert_eq!(log.add(Record::new(t, true, 0, &[])), t as usize);
+        }
+        assert_eq!((log.at(4096).unwrap().at, log.at(9_999).unwrap().at), (4096, 9_999));
+        assert!(log.at(10_000).is_none() && log.into_all().is_sorted_by_key(|r| r.at));
+    }
+
+    #[test]
+    fn both_ends_have_what_passed_them() {
+        let record = |at, forward, fate| Record { fate, ..Record::new(at, forward, 0, &[0x45; 1500]) };
+        let records = [
+            record(1, true, Fate::Out(100)),
+            record(2, true, Fate::Lost),
+            record(3, false, Fate::Out(50)),
+            Record { again: Some(101), ..record(4, true, Fate::Out(99)) },
+        ];
+        let times = |at_gateway| {
+            let mut file = Vec::new();
+            pcap(&records, at_gateway, &mut file).unwrap();
+            let packets = file[24..].chunks(16 + KEPT);
+            packets.map(|p| u32::from_le_bytes([p[4], p[5], p[6], p[7]])).collect::<Vec<_>>()
+        };
+        assert_eq!(times(true), [1, 2, 4, 50]);
+        assert_eq!(times(false), [3, 99, 100, 101]);
+    }
+}

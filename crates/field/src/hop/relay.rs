@@ -1,0 +1,114 @@
+//! The hop under the real clock: two TUN interfaces, one thread, real-time priority where it is allowed, and how late it was.
+
+use super::direction::{Direction, Fate, Settings};
+use super::record::{Log, Record};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_os::port::MAX_SUPER;
+use bentpipe_os::wait::{set_timer_slack, wait};
+use bentpipe_os::{Clock, PacketPort, TunPort, realtime};
+use bentpipe_wire::offload::VnetHeader;
+use std::io::{self, IoSlice};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Longest sleep: a word that it is to end is heard after so long.
+const LONGEST: u64 = 50_000_000;
+/// Packets that are read before others may leave.
+const AT_ONCE: usize = 32;
+/// Above that of the gateway under test: the hop is to be late for no one.
+const PRIORITY: u8 = 40;
+
+/// What the hop did.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Each packet, in the order of entering of each direction.
+    pub records: Vec<Record>,
+    /// Packets that an interface refused.
+    pub refused: u64,
+    /// The priority that it had.
+    pub priority: String,
+}
+
+/// Carries packets from `a` to `b` as the first settings say and back as the second ones do, until told to end.
+///
+/// # Errors
+/// When an interface fails.
+pub fn run(
+    [a, b]: [TunPort; 2],
+    settings: [Settings; 2],
+    seed: u64,
+    clock: Clock,
+    end: &AtomicBool,
+) -> io::Result<Told> {
+    let mut told = Told { priority: realtime::raise_to(PRIORITY).to_string(), ..Told::default() };
+    let mut log = Log::default();
+    set_timer_slack()?;
+    let [there, back] = settings;
+    let mut sides = [(a, Direction::new(there, seed, 0)), (b, Direction::new(back, seed, 1))];
+    let mut buffer = vec![0; MAX_SUPER];
+    while !end.load(Ordering::Relaxed) {
+        let next = sides.iter().filter_map(|s| s.1.next()).min().unwrap_or(u64::MAX);
+        let deadline = Instant(next.min(clock.now().0 + LONGEST));
+        wait(&[sides[0].0.fd(), sides[1].0.fd()], Some(deadline), &clock, Duration::ZERO)?;
+        for side in [0, 1] {
+            deliver(&mut sides, side, clock, &mut log, &mut told.refused)?;
+            take(&mut sides[side], side == 0, &mut buffer, clock, &mut log)?;
+        }
+    }
+    told.records = log.into_all();
+    Ok(told)
+}
+
+/// Reads what came to an interface.
+fn take(
+    (port, direction): &mut (TunPort, Direction),
+    forward: bool,
+    buffer: &mut [u8],
+    clock: Clock,
+    log: &mut Log,
+) -> io::Result<()> {
+    for _ in 0..AT_ONCE {
+        let Some(packet) = port.receive(buffer)? else { return Ok(()) };
+        let (now, bytes) = (clock.at(packet.at).0, &buffer[..packet.len]);
+        let number = log.add(Record::new(now, forward, direction.queued(now), bytes));
+        if !direction.enter(now, number, bytes) {
+            mark(log, number, Fate::Full);
+        }
+    }
+    Ok(())
+}
+
+/// Hands over what is due.
+fn deliver(
+    sides: &mut [(TunPort, Direction); 2],
+    side: usize,
+    clock: Clock,
+    log: &mut Log,
+    refused: &mut u64,
+) -> io::Result<()> {
+    let [first, second] = sides;
+    let (direction, port) =
+        if side == 0 { (&mut first.1, &mut second.0) } else { (&mut second.1, &mut first.0) };
+    loop {
+        let now = clock.now().0;
+        let leaving = direction.leave(now);
+        for number in direction.take_lost() {
+            mark(log, number, Fate::Lost);
+        }
+        let Some(leaving) = leaving else { return Ok(()) };
+        let taken = port.send(&VnetHeader::default(), &[IoSlice::new(&leaving.bytes)])?;
+        *refused += u64::from(!taken);
+        if let Some(record) = log.at(leaving.number) {
+            if record.out().is_some() {
+                record.again = Some(now);
+            } else {
+                (record.fate, record.due) = (Fate::Out(now), leaving.due);
+            }
+        }
+    }
+}
+
+fn mark(log: &mut Log, number: usize, fate: Fate) {
+    if let Some(record) = log.at(number) {
+        record.fate = fate;
+    }
+}

@@ -1,0 +1,196 @@
+//! The cells of the matrix, and the scenario of each: one hop, its gateway, flows alike over it.
+
+use crate::bed::Receiver;
+use crate::cell as bed;
+use crate::reader::Reader;
+use std::fmt;
+use std::path::Path;
+
+/// Rates, Mbit/s.
+pub const RATES: [u32; 4] = [2, 10, 24, 100];
+/// Round trips, ms.
+pub const TRIPS: [u32; 4] = [100, 300, 600, 1000];
+/// Probabilities of loss towards the receiver.
+pub const LOSSES: [f64; 4] = [0.0, 1e-4, 1e-3, 1e-2];
+/// Receivers: 65 535 B without options; today's; today's with a program that reads at a part of the rate.
+pub const RECEIVERS: [&str; 3] = ["old", "modern", "slow"];
+/// Senders.
+pub const SENDERS: [&str; 3] = ["cubic", "bbr", "reno"];
+/// Flows at a time.
+pub const FLOWS: [u32; 2] = [1, 8];
+/// What a slow reader reads of its part of the rate.
+const SLOW: f64 = 0.4;
+
+/// One cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// Mbit/s.
+    pub rate: u32,
+    /// Round trip, ms.
+    pub rtt: u32,
+    /// Probability of loss.
+    pub loss: f64,
+    /// One of [`RECEIVERS`].
+    pub receiver: &'static str,
+    /// One of [`SENDERS`].
+    pub sender: &'static str,
+    /// How many at a time.
+    pub flows: u32,
+    /// Each carries so much and ends; none: without end.
+    pub transfer: Option<u64>,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rate, rtt, loss, receiver, sender, flows, transfer } = self;
+        write!(f, "{rate} Mbit/s, {rtt} ms, loss {loss}, {receiver}, {sender} x{flows}")?;
+        transfer.map_or(Ok(()), |bytes| write!(f, ", {bytes} B"))
+    }
+}
+
+/// All cells that a filter lets through: `rate=24,rtt=1000,receiver=old`, several values of a key by `|`; nothing is everything.
+///
+/// # Errors
+/// Says which word is wrong.
+pub fn cells(filter: &str, transfer: Option<u64>) -> Result<Vec<Cell>, String> {
+    let mut all = Vec::new();
+    for rate in RATES {
+        for rtt in TRIPS {
+            for loss in LOSSES {
+                for receiver in RECEIVERS {
+                    for sender in SENDERS {
+                        let cell = |flows| Cell { rate, rtt, loss, receiver, sender, flows, transfer };
+                        all.extend(FLOWS.map(cell));
+                    }
+                }
+            }
+        }
+    }
+    for word in filter.split(',').filter(|w| !w.is_empty()) {
+        let wrong =
+            || format!("--only {word}: write rate=, rtt=, loss=, receiver=, sender= or flows=, values by |");
+        let (key, values) = word.split_once('=').ok_or_else(wrong)?;
+        let one_of = |is: &dyn Fn(&str) -> bool| values.split('|').any(is);
+        let number = |n: f64| one_of(&|v: &str| v.parse().is_ok_and(|v: f64| (v - n).abs() < 1e-9));
+        all.retain(|c| match key {
+            "rate" => number(f64::from(c.rate)),
+            "rtt" => number(f64::from(c.rtt)),
+            "loss" => number(c.loss),
+            "flows" => number(f64::from(c.flows)),
+            "receiver" => one_of(&|v: &str| v == c.receiver),
+            "sender" => one_of(&|v: &str| v == c.sender),
+            _ => false,
+        });
+        if all.is_empty() {
+            return Err(wrong());
+        }
+    }
+    Ok(all)
+}
+
+impl Cell {
+    /// Seconds that are simulated: a hundred round trips and at least 20 s. A transfer ends by itself.
+    pub fn seconds(&self) -> f64 {
+        if self.transfer.is_some() { 600.0 } else { (f64::from(self.rtt) / 10.0).max(20.0) }
+    }
+
+    /// Bytes that the hop carries in a round trip, and at least 30 packets: its queue.
+    fn queue(&self) -> f64 {
+        (f64::from(self.rate) * f64::from(self.rtt) * 125.0).max(45_000.0)
+    }
+
+    /// The same in the bed, with the gateway of a program or without.
+    pub fn live(&self, program: &Path, gateway: bool, seed: u64) -> bed::Cell {
+        let part = f64::from(self.rate) * 1e6 * SLOW / f64::from(self.flows);
+        let flow = bed::Flow {
+            scheme: self.sender.to_owned(),
+            receiver: if self.receiver == "old" { Receiver::Old } else { Receiver::Modern },
+            reader: if self.receiver == "slow" { Reader::Rates(part, part, 1.0) } else { Reader::Eager },
+            bytes: self.transfer,
+            rate: 0.0,
+        };
+        bed::Cell {
+            rate: f64::from(self.rate) * 1e6,
+            delay: f64::from(self.rtt) / 2.0,
+            loss: [self.loss, 0.0],
+            queue: self.queue() as u64,
+            seed,
+            flows: vec![flow; self.flows as usize],
+            seconds: self.seconds(),
+            from: 0.0,
+            gateway: gateway.then(|| program.to_owned()),
+            ..bed::Cell::new()
+        }
+    }
+
+    /// The scenario, with the gateway or without.
+    pub fn toml(&self, gateway: bool) -> String {
+        let Self { rate, rtt, loss, flows, .. } = *self;
+        let (delay, seconds, queue) = (f64::from(rtt) / 2.0, self.seconds(), self.queue());
+        let old = "receiver = { window = \"65535 B\", window_scale = false, timestamps = false }";
+        // the kernel of the bed may take 64 MB; whatever fits the hop is as good
+        let modern = "receiver = { window = { initial = \"65535 B\", max = \"48 MiB\" } }";
+        let receiver = match self.receiver {
+            "old" => old.to_owned(),
+            "slow" => {
+                let bps = f64::from(rate) * 1e6 * SLOW / f64::from(flows);
+                format!("{modern}\nreader = {{ rate = \"{bps} bit/s\" }}")
+            }
+            _ => modern.to_owned(),
+        };
+        // Linux' reno has SACK, which the engine calls by that name
+        let sender = if self.sender == "reno" { "sack" } else { self.sender };
+        // Linux' BBR is not modelled: the published one stands for it
+        let stack = if self.sender == "bbr" { "rfc" } else { "linux" };
+        let app =
+            self.transfer.map_or(String::new(), |bytes| format!("app = {{ transfer = \"{bytes} B\" }}\n"));
+        let count = if flows > 1 { format!("count = {flows}\n") } else { String::new() };
+        format!(
+            "schema = 1
+title = \"{self}\"
+duration = \"{seconds} s\"
+[host]
+stack = \"{stack}\"
+[[hosts]]
+name = \"sender\"
+[[hosts]]
+name = \"receiver\"
+[[links]]
+name = \"hop\"
+from = \"sender\"
+to = \"receiver\"
+rate = \"{rate} Mbit/s\"
+delay = \"{delay} ms\"
+buffer = \"{queue} B\"
+forward = {{ loss = {loss:?} }}
+[[gateways]]
+name = \"gateway\"
+link = \"hop\"
+enabled = {gateway}
+[[flows]]
+name = \"f\"
+from = \"sender\"
+to = \"receiver\"
+{count}{app}tcp = \"{sender}\"
+{receiver}
+start = {{ from = \"0 s\", to = \"{} s\" }}
+",
+            f64::from(rtt) / 1000.0
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_picks_cells() {
+        assert_eq!(cells("", None).unwrap().len(), 1152);
+        let some = cells("rate=24|2,rtt=1000,receiver=old,loss=0.001|0,sender=bbr,flows=1", None).unwrap();
+        assert_eq!(some.len(), 4);
+        for wrong in ["rate", "colour=1", "rate=3"] {
+            assert!(cells(wrong, None).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Never worse than without: cells are simulated with a gateway and without, seed by seed, and the ratio is judged.
+//!
+//! A cell fails when the whole 99 % interval of the ratio of goodputs lies below 0.97 (of times of transfers: above 1.03). Where the interval holds that
+//! limit after the first seeds, more are run. Runs are those of `bentpipe sim`, on all cores.
+
+pub mod cell;
+pub mod page;
+pub mod paired;
+
+use cell::Cell;
+use paired::Ratio;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::{fs, thread};
+
+/// The least ratio of goodputs, and the largest of times is as far above 1.
+pub const LEAST: f64 = 0.97;
+const LONGEST: f64 = 1.03;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// The program.
+    pub program: PathBuf,
+    /// The cells.
+    pub cells: Vec<Cell>,
+    /// Pairs that each cell gets.
+    pub seeds: u64,
+    /// Pairs that an open one gets.
+    pub most: u64,
+    /// Runs at a time.
+    pub threads: usize,
+    /// In the bed in place of simulated.
+    pub live: bool,
+}
+
+/// A cell that was run.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The cell.
+    pub cell: Cell,
+    /// With and without the gateway, seed by seed: bit/s of all flows, or the geometric mean of their seconds.
+    pub pairs: Vec<(f64, f64)>,
+    /// Their ratio, or why there is none.
+    pub ratio: Result<Ratio, String>,
+}
+
+impl Ran {
+    /// Not worse than without, as far as the interval tells.
+    pub fn is_met(&self) -> bool {
+        self.ratio
+            .as_ref()
+            .is_ok_and(|r| if self.cell.transfer.is_some() { r.high < LONGEST } else { r.high >= LEAST })
+    }
+
+    /// A value that grows with the gateway's gain, to sort by.
+    pub fn gain(&self) -> f64 {
+        let ratio = self.ratio.as_ref().map_or(0.0, |r| r.mean);
+        if self.cell.transfer.is_some() { 1.0 / ratio.max(1e-9) } else { ratio }
+    }
+
+    fn is_open(&self) -> bool {
+        let limit = if self.cell.transfer.is_some() { LONGEST } else { LEAST };
+        self.ratio.as_ref().is_ok_and(|r| r.holds(limit))
+    }
+
+    /// One line.
+    pub fn line(&self) -> String {
+        let n = self.pairs.len().max(1) as f64;
+        let mean = |one: fn(&(f64, f64)) -> f64| self.pairs.iter().map(one).sum::<f64>() / n;
+        let (scale, unit) = if self.cell.transfer.is_some() { (1.0, "s") } else { (1e6, "Mbit/s") };
+        let verdict = if self.is_met() { "ok" } else { "WORSE" };
+        match &self.ratio {
+            Ok(r) => format!(
+                "{:<62} {:.4} [{:.4}, {:.4}] {:>2}  {:.3} / {:.3} {unit}  {verdict}",
+                self.cell.to_string(),
+                r.mean,
+                r.low,
+                r.high,
+                self.pairs.len(),
+                mean(|p| p.0) / scale,
+                mean(|p| p.1) / scale
+            ),
+            Err(why) => format!("{:<62} FAILED {why}", self.cell.to_string()),
+        }
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        let c = &self.cell;
+        let ratio = self.ratio.as_ref().ok().map(|r| json!([r.mean, r.low, r.high]));
+        json!({ "rate_mbps": c.rate, "rtt_ms": c.rtt, "loss": c.loss, "receiver": c.receiver, "sender": c.sender,
+            "flows": c.flows, "transfer_bytes": c.transfer, "pairs": self.pairs, "ratio": ratio,
+            "failed": self.ratio.as_ref().err(), "met": self.is_met() })
+    }
+}
+
+/// Runs all cells; `tell` hears of each as it is done, in no order. The result is in the order of the cells.
+///
+/// # Errors
+/// When there is no folder for the scenarios. A cell that cannot be run says so itself.
+pub fn run(matrix: &Matrix, tell: impl Fn(&Ran) + Sync) -> Result<Vec<Ran>, String> {
+    let folder = std::env::temp_dir().join(format!("bentpipe-matrix-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    // the costly ones first, so that the cores end together
+    let mut order: Vec<usize> = (0..matrix.cells.len()).collect();
+    let cost = |c: &Cell| f64::from(c.rate) * c.seconds();
+    order.sort_by(|a, b| cost(&matrix.cells[*b]).total_cmp(&cost(&matrix.cells[*a])));
+    let jobs = Mutex::new(VecDeque::from(order));
+    let done = Mutex::new(vec![None; matrix.cells.len()]);
+    thread::scope(|scope| {
+        for worker in 0..if matrix.live { 1 } else { matrix.threads.max(1) } {
+            let (jobs, done, tell, folder) = (&jobs, &done, &tell, &folder);
+            scope.spawn(move || {
+                loop {
+                    let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let Some(i) = next else { return };
+                    let ran = one(matrix, &matrix.cells[i], &folder.join(format!("{worker}.toml")));
+                    tell(&ran);
+                    done.lock().unwrap_or_else(PoisonError::into_inner)[i] = Some(ran);
+                }
+            });
+        }
+    });
+    let _ = fs::remove_dir_all(&folder);
+    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
+}
+
+fn one(matrix: &Matrix, cell: &Cell, file: &Path) -> Ran {
+    let mut ran = Ran { cell: *cell, pairs: Vec::new(), ratio: Err("no seeds".to_owned()) };
+    for seed in 1..=matrix.most.max(matrix.seeds) {
+        if seed > matrix.seeds && !ran.is_open() {
+            break;
+        }
+        let figure = |gateway| {
+            if matrix.live {
+                live(&matrix.program, cell, gateway, seed)
+            } else {
+                figure(&matrix.program, cell, gateway, seed, file)
+            }
+        };
+        match figure(true).and_then(|with| Ok((with, figure(false)?))) {
+            Ok(pair) => ran.pairs.push(pair),
+            Err(why) => return Ran { ratio: Err(format!("seed {seed}: {why}")), ..ran },
+        }
+        ran.ratio =
+            Ratio::of(&ran.pairs).ok_or_else(|| "a flow that carried nothing, or too few seeds".to_owned());
+    }
+    ran
+}
+
+/// One simulation.
+fn figure(program: &Path, cell: &Cell, gateway: bool, seed: u64, file: &Path) -> Result<f64, String> {
+    fs::write(file, cell.toml(gateway)).map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut command = Command::new(program);
+    command.arg("sim").arg(file).args(["--json", "--seed", &seed.to_string()]);
+    let done = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
+    let report: Value = serde_json::from_slice(&done.stdout)
+        .map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())?;
+    of_report(&report, cell.transfer.is_some())
+}
+
+/// One run of the bed.
+fn live(program: &Path, cell: &Cell, gateway: bool, seed: u64) -> Result<f64, String> {
+    let cell = cell.live(program, gateway, seed);
+    let ran = crate::run::run(&cell)?;
+    let flows = crate::analyse::flows::flows(&ran.hop.records);
+    if cell.flows[0].bytes.is_none() {
+        return Ok(flows.iter().map(|f| f.goodput(0, ran.length)).sum());
+    }
+    if flows.len() < cell.flows.len() {
+        return Err("a transfer that did not begin".to_owned());
+    }
+    let took = flows.iter().map(|f| f.time_for(cell.flows[0].bytes.unwrap_or(0)).map(libm::log));
+    let sum: Option<f64> = took.sum();
+    sum.map(|sum| libm::exp(sum / flows.len() as f64)).ok_or_else(|| "a transfer that did not end".to_owned())
+}
+
+fn of_report(report: &Value, transfers: bool) -> Result<f64, String> {
+    if !transfers {
+        return report["total"]["goodput_bps"].as_f64().ok_or_else(|| "a report without goodput".to_owned());
+    }
+    let flows = report["flows"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut sum = 0.0;
+    for flow in flows {
+        let took = |end: &str| Some(flow[end].as_f64()? - flow["start_s"].as_f64()?);
+        sum += libm::log(took("finished_s").ok_or("a transfer that did not end")?);
+    }
+    Ok(libm::exp(sum / flows.len().max(1) as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_from_reports() {
+        let report = json!({ "total": { "goodput_bps": 8.0 }, "flows": [
+            { "start_s": 1.0, "finished_s": 3.0 }, { "start_s": 0.0, "finished_s": 8.0 }] });
+        assert_eq!(of_report(&report, false), Ok(8.0));
+        assert!((of_report(&report, true).unwrap() - 4.0).abs() < 1e-12);
+        assert!(of_report(&json!({ "flows": [{ "start_s": 1.0, "finished_s": null }] }), true).is_err());
+        assert!(of_report(&json!({}), false).is_err());
+    }
+
+    #[test]
+    fn a_cell_fails_when_all_of_its_interval_does() {
+        let cell = cell::cells("rate=2,rtt=100,loss=0,receiver=old,sender=bbr,flows=1", None).unwrap()[0];
+        let ran = |mean: f64, half: f64| Ran {
+            cell,
+            pairs: Vec::new(),
+            ratio: Ok(Ratio { mean, low: mean - half, high: mean + half }),
+        };
+        assert!(!ran(0.95, 0.01).is_met() && !ran(0.95, 0.01).is_open());
+        assert!(ran(0.96, 0.02).is_met() && ran(0.96, 0.02).is_open() && ran(1.0, 0.01).is_met());
+        let late = |mean| Ran { cell: Cell { transfer: Some(1), ..cell }, ..ran(mean, 0.01) };
+        assert!(late(1.01).is_met() && !late(1.03).is_met() && late(1.01).gain() > late(1.03).gain());
+    }
+}

@@ -1,0 +1,125 @@
+//! The matrix as a page: a picture of the gain by cell, and the worst cells by name.
+
+use super::cell::{FLOWS, LOSSES, RATES, RECEIVERS, SENDERS, TRIPS};
+use super::{LEAST, Ran};
+use std::fmt::Write as _;
+
+/// Size of a cell of the picture.
+const SIDE: (usize, usize) = (13, 18);
+const LEFT: usize = 130;
+const TOP: usize = 66;
+/// Cells that are named.
+const NAMED: usize = 40;
+
+/// A page that needs nothing else. Rows are rates and round trips, columns receivers, senders, losses and numbers of flows.
+pub fn html(all: &[Ran]) -> String {
+    let mut worst: Vec<&Ran> = all.iter().collect();
+    worst.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
+    let worse = all.iter().filter(|r| !r.is_met()).count();
+    let mut rows = String::new();
+    for ran in worst.iter().take(NAMED) {
+        let _ = writeln!(rows, "{}", ran.line());
+    }
+    format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>With a gateway and without</title>
+<style>body{{font:15px/1.4 sans-serif;margin:2em;max-width:80em;color-scheme:light dark}}pre{{font-size:12px;overflow:auto}}svg{{max-width:100%;height:auto}}text{{font:11px sans-serif;fill:currentColor}}</style>
+<h1>With a gateway and without</h1>
+<p>{} cells, {worse} of them worse than without (the whole 99 % interval of the ratio below {LEAST}). A cell's colour is the ratio: red below {LEAST}, grey around 1, blue above, white where nothing was run.</p>
+{}
+<h2>The worst cells</h2>
+<p>ratio [interval] pairs, with / without</p>
+<pre>{rows}</pre></html>
+",
+        all.len(),
+        picture(all)
+    )
+}
+
+fn picture(all: &[Ran]) -> String {
+    let columns = RECEIVERS.len() * SENDERS.len() * LOSSES.len() * FLOWS.len();
+    let (width, height) = (LEFT + columns * SIDE.0 + 10, TOP + RATES.len() * TRIPS.len() * SIDE.1 + 10);
+    let mut svg =
+        format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"gain by cell\">\n");
+    let mut text = |x: usize, y: usize, words: &str| {
+        let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\">{words}</text>");
+    };
+    for (i, receiver) in RECEIVERS.iter().enumerate() {
+        for (k, sender) in SENDERS.iter().enumerate() {
+            let x = LEFT + (i * SENDERS.len() + k) * LOSSES.len() * FLOWS.len() * SIDE.0;
+            text(x, 14, receiver);
+            text(x, 30, sender);
+            text(x, 46, "loss 0, 1e-4, 1e-3, 1e-2");
+            text(x, 60, "x1 x8 each");
+        }
+    }
+    for (i, rate) in RATES.iter().enumerate() {
+        for (k, rtt) in TRIPS.iter().enumerate() {
+            let y = TOP + (i * TRIPS.len() + k) * SIDE.1 + 13;
+            text(2, y, &format!("{rate} Mbit/s, {rtt} ms"));
+        }
+    }
+    for ran in all {
+        let Some((x, y)) = place(ran) else { continue };
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>",
+            SIDE.0 - 1,
+            SIDE.1 - 1,
+            colour(ran.gain()),
+            ran.line()
+        );
+    }
+    svg + "</svg>"
+}
+
+fn place(ran: &Ran) -> Option<(usize, usize)> {
+    let c = &ran.cell;
+    let row =
+        RATES.iter().position(|r| *r == c.rate)? * TRIPS.len() + TRIPS.iter().position(|r| *r == c.rtt)?;
+    let loss = LOSSES.iter().position(|l| (l - c.loss).abs() < 1e-12)?;
+    let who = RECEIVERS.iter().position(|r| *r == c.receiver)? * SENDERS.len()
+        + SENDERS.iter().position(|s| *s == c.sender)?;
+    let column = (who * LOSSES.len() + loss) * FLOWS.len() + FLOWS.iter().position(|f| *f == c.flows)?;
+    Some((LEFT + column * SIDE.0, TOP + row * SIDE.1))
+}
+
+/// Red below the limit, grey around 1, the bluer the larger, up to 30.
+fn colour(gain: f64) -> String {
+    if gain < LEAST {
+        let depth = ((LEAST - gain) / 0.4).clamp(0.0, 1.0);
+        return format!("rgb({},{},60)", 235 - (80.0 * depth) as u32, 120 - (110.0 * depth) as u32);
+    }
+    let depth = (libm::log(gain.max(1.0)) / libm::log(30.0)).clamp(0.0, 1.0);
+    format!(
+        "rgb({},{},{})",
+        205 - (185.0 * depth) as u32,
+        205 - (120.0 * depth) as u32,
+        205 - (20.0 * depth) as u32
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::cells;
+    use super::super::paired::Ratio;
+    use super::*;
+
+    #[test]
+    fn each_cell_has_its_place_and_the_worst_are_named() {
+        let cells = cells("", None).unwrap();
+        let ran = |(i, cell): (usize, &crate::matrix::cell::Cell)| {
+            let mean = if i == 700 { 0.5 } else { 1.0 + i as f64 / 100.0 };
+            Ran { cell: *cell, pairs: vec![(mean, 1.0)], ratio: Ok(Ratio { mean, low: mean, high: mean }) }
+        };
+        let all: Vec<Ran> = cells.iter().enumerate().map(ran).collect();
+        let mut places: Vec<_> = all.iter().filter_map(place).collect();
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places.len(), 1152);
+        let page = html(&all);
+        assert!(page.contains("1152 cells, 1 of them worse"));
+        let list = page.split("<pre>").nth(1).unwrap();
+        assert!(list.starts_with(&all[700].line()) && list.contains("WORSE"), "{list}");
+        assert_ne!(colour(0.9), colour(1.0));
+    }
+}

@@ -1,0 +1,143 @@
+//! Programs that receive: they read as fast as they can, at a rate, at two rates in turn, or stop now and then.
+
+use bentpipe_os::Clock;
+use std::io::{ErrorKind, Read};
+use std::net::TcpStream;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How a program reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Reader {
+    /// All there is, at once.
+    #[default]
+    Eager,
+    /// At these rates in turn, bit/s, each for so many seconds.
+    Rates(f64, f64, f64),
+    /// All there is, except for so many seconds in each so many.
+    Stops(f64, f64),
+}
+
+impl FromStr for Reader {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "reader \"{text}\": write eager, RATE (bit/s), RATE/RATE@SECONDS for two in turn, or stop:SECONDS@EVERY"
+            )
+        };
+        let number =
+            |text: &str| text.parse::<f64>().ok().filter(|n| *n > 0.0 && n.is_finite()).ok_or_else(wrong);
+        if text == "eager" {
+            return Ok(Self::Eager);
+        }
+        if let Some((length, every)) = text.strip_prefix("stop:").and_then(|rest| rest.split_once('@')) {
+            return Ok(Self::Stops(number(length)?, number(every)?));
+        }
+        match text.split_once('@') {
+            None => number(text).map(|rate| Self::Rates(rate, rate, 1.0)),
+            Some((rates, seconds)) => {
+                let (one, other) = rates.split_once('/').ok_or_else(wrong)?;
+                Ok(Self::Rates(number(one)?, number(other)?, number(seconds)?))
+            }
+        }
+    }
+}
+
+impl Reader {
+    /// Bytes it would have read by `t` seconds, were they always there; `None` for all there is.
+    fn allowed(self, t: f64) -> Option<f64> {
+        match self {
+            Self::Rates(one, other, seconds) => {
+                let turns = (t / seconds).floor();
+                let whole = (turns / 2.0).floor();
+                let (first, second) = (turns - whole, whole);
+                let now = if turns % 2.0 < 1.0 { one } else { other };
+                Some((first * one * seconds + second * other * seconds + (t - turns * seconds) * now) / 8.0)
+            }
+            Self::Eager | Self::Stops(..) => None,
+        }
+    }
+
+    /// True while it does not read at `t` seconds.
+    fn stands(self, t: f64) -> bool {
+        match self {
+            Self::Stops(length, every) => t >= every && t % every < length,
+            _ => false,
+        }
+    }
+}
+
+/// A pause between looks of a reader with a rate: short beside the 22 ms in which 24 Mbit/s fill 64 KB.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Reads until the end of the stream or until told; counts into `total`. Time runs from the start of `clock`.
+pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64, end: &AtomicBool) {
+    let mut buffer = vec![0; 256 << 10];
+    let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
+    let mut granted = 0.0;
+    let mut before = clock.now().0 as f64 / 1e9;
+    while !end.load(Ordering::Relaxed) {
+        let now = clock.now().0 as f64 / 1e9;
+        if how.stands(now) {
+            thread::sleep(LOOK);
+            continue;
+        }
+        let mut most = buffer.len();
+        if let (Some(to), Some(from)) = (how.allowed(now), how.allowed(before)) {
+            // a program that found nothing to read does not read the faster later, but for some ms
+            granted = f64::min(granted + to - from, 16_384.0);
+            before = now;
+            most = most.min(granted as usize);
+            if most == 0 {
+                thread::sleep(LOOK);
+                continue;
+            }
+        }
+        match stream.read(&mut buffer[..most]) {
+            Ok(0) => return,
+            Ok(n) => {
+                total.fetch_add(n as u64, Ordering::Relaxed);
+                if how.allowed(now).is_some() {
+                    granted -= n as f64;
+                    thread::sleep(LOOK);
+                }
+            }
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_are_read_from_text() {
+        assert_eq!("eager".parse(), Ok(Reader::Eager));
+        assert_eq!("8e6".parse(), Ok(Reader::Rates(8e6, 8e6, 1.0)));
+        assert_eq!("24e6/2e6@5".parse(), Ok(Reader::Rates(24e6, 2e6, 5.0)));
+        assert_eq!("stop:0.5@30".parse(), Ok(Reader::Stops(0.5, 30.0)));
+        for wrong in ["", "x", "-1", "0", "1/2", "1@2", "stop:1", "stop:x@3", "inf"] {
+            assert!(wrong.parse::<Reader>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rates_alternate_and_stops_come_one_in_each_span() {
+        let turns = Reader::Rates(24e6, 8e6, 5.0);
+        let mb = |t| turns.allowed(t).unwrap() / 1e6;
+        for (t, expected) in [(1.0, 3.0), (5.0, 15.0), (6.0, 16.0), (10.0, 20.0), (12.0, 26.0)] {
+            assert!((mb(t) - expected).abs() < 1e-9, "{t}: {}", mb(t));
+        }
+        let stops = Reader::Stops(0.5, 30.0);
+        assert!(!stops.stands(0.1) && stops.stands(30.1) && !stops.stands(30.6) && stops.stands(60.4));
+    }
+}

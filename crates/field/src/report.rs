@@ -1,0 +1,177 @@
+//! The figures of a run, as JSON.
+
+use crate::analyse::bound::old_receiver;
+use crate::analyse::flows::{Flow, flows};
+use crate::analyse::repairs::{Repairs, repairs};
+use crate::bed::receiver;
+use crate::cell::Cell;
+use crate::datagrams;
+use crate::hop::direction::{Fate, SECOND};
+use crate::hop::record::Record;
+use crate::run::Ran;
+use crate::sender::{Sent, resent};
+use crate::watch::LONG;
+use serde_json::{Value, json};
+
+/// Steady state begins here.
+const STEADY: u64 = 10 * SECOND;
+/// Goodput is told in intervals of this length.
+const TEN: u64 = 10 * SECOND;
+
+/// What one interval brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Interval {
+    packets: u64,
+    lost: u64,
+    full: u64,
+}
+
+impl Interval {
+    fn of(records: &[Record], from: u64, to: u64) -> Self {
+        let mut sum = Self::default();
+        // pure acknowledgments of what comes back are no data
+        for record in records.iter().filter(|r| r.forward && r.size > 120 && (from..to).contains(&r.at)) {
+            sum.packets += 1;
+            sum.lost += u64::from(record.fate == Fate::Lost);
+            sum.full += u64::from(record.fate == Fate::Full);
+        }
+        sum
+    }
+
+    fn share(self) -> f64 {
+        self.lost as f64 / self.packets.max(1) as f64
+    }
+}
+
+fn seconds(t: f64) -> u64 {
+    (t * SECOND as f64) as u64
+}
+
+fn quantile(values: &mut [f64], share: f64) -> Value {
+    values.sort_by(f64::total_cmp);
+    let rank = (share * values.len() as f64).ceil() as usize;
+    values.get(rank.max(1) - 1).map_or(Value::Null, |v| round(*v, 4))
+}
+
+fn round(v: f64, digits: i32) -> Value {
+    let scale = (0..digits).fold(1.0, |s, _| s * 10.0);
+    json!((v * scale).round() / scale)
+}
+
+/// All figures.
+pub fn figures(cell: &Cell, ran: &Ran) -> Value {
+    let records = &ran.hop.records;
+    let flows = flows(records);
+    let intervals: Vec<Value> = (0..ran.length / TEN)
+        .map(|i| {
+            let interval = Interval::of(records, i * TEN, (i + 1) * TEN);
+            let bound = old_receiver(cell.rate, cell.delay / 500.0, interval.share()) / 1e6;
+            json!({ "packets": interval.packets, "lost": interval.lost, "full": interval.full, "old_bound_mbps": round(bound, 2) })
+        })
+        .collect();
+    let measured = Interval::of(records, seconds(cell.from), ran.length);
+    let worst = ran.gaps.iter().map(|g| g.1).max().unwrap_or(0);
+    let long = ran.gaps.iter().filter(|g| g.1 > LONG).map(|g| round(g.0 as f64 / 1e9, 2));
+    let all: Vec<Value> = (0..cell.flows.len()).map(|i| one(cell, ran, i, &flows)).collect();
+    json!({
+        "seconds": round(ran.length as f64 / 1e9, 2), "from": cell.from, "seed": cell.seed,
+        "flows": all,
+        "intervals": intervals,
+        "old_bound_mbps": round(old_receiver(cell.rate, cell.delay / 500.0, measured.share()) / 1e6, 3),
+        "udp": udp(cell, ran),
+        "hop": hop(ran),
+        "watchdog": { "worst_ms": round(worst as f64 / 1e6, 1), "over_15_ms_at": long.collect::<Vec<_>>() },
+        "gateway": ran.gateway.as_ref().map(|[status, flows]| json!({
+            "status": told(status), "flows": told(flows) })),
+    })
+}
+
+fn udp(cell: &Cell, ran: &Ran) -> Value {
+    let [sent, arrived] = ran.udp.map(|n| n as f64);
+    let mbps = |n: f64| round(n * datagrams::SIZE as f64 * 8e3 / (ran.length as f64).max(1.0), 4);
+    json!({ "asked_mbps": cell.udp / 1e6, "sent_mbps": mbps(sent), "received_mbps": mbps(arrived) })
+}
+
+fn told(answer: &Result<Value, String>) -> Value {
+    answer.clone().unwrap_or_else(|why| json!({ "failed": why }))
+}
+
+fn hop(ran: &Ran) -> Value {
+    let count = |forward, is: fn(&Record) -> bool| {
+        ran.hop.records.iter().filter(|r| r.forward == forward && is(r)).count()
+    };
+    let way = |forward| {
+        json!({
+            "packets": count(forward, |_| true), "lost": count(forward, |r| r.fate == Fate::Lost),
+            "full": count(forward, |r| r.fate == Fate::Full), "twice": count(forward, |r| r.again.is_some()),
+        })
+    };
+    let mut late: Vec<f64> = lateness(ran).collect();
+    json!({
+        "towards": way(true), "back": way(false), "refused": ran.hop.refused, "priority": ran.hop.priority,
+        "late_us": { "median": quantile(&mut late, 0.5), "p999": quantile(&mut late, 0.999), "max": quantile(&mut late, 1.0) },
+    })
+}
+
+/// How late packets were handed over, us.
+fn lateness(ran: &Ran) -> impl Iterator<Item = f64> {
+    let out = ran.hop.records.iter().filter_map(|r| Some((r.out()?, r.due)));
+    out.map(|(out, due)| out.saturating_sub(due) as f64 / 1e3)
+}
+
+/// The figures of connection `i`.
+fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
+    let spec = &cell.flows[i];
+    let none = Sent::default();
+    let sent = ran.sent.get(i).unwrap_or(&none);
+    let to = u32::from(receiver(i));
+    let Some(flow) = flows.iter().filter(|f| f.to == to).max_by_key(|f| f.sent.len()) else {
+        return json!({ "failed": sent.failed.clone().unwrap_or_else(|| "no data crossed the hop".to_owned()) });
+    };
+    let (from, end) = (seconds(cell.from), ran.length);
+    let tens: Vec<Value> =
+        (0..end / TEN).map(|k| round(flow.goodput(k * TEN, (k + 1) * TEN) / 1e6, 2)).collect();
+    let ones: Vec<Value> =
+        (0..end / SECOND).map(|k| round(flow.goodput(k * SECOND, (k + 1) * SECOND) / 1e6, 2)).collect();
+    let empty = Vec::new();
+    let read = ran.read.get(i).unwrap_or(&empty);
+    let (resent_all, spell_all) = resent(&sent.samples, 0);
+    let (resent, spell) = resent(&sent.samples, STEADY);
+    let firsts = flow.sent.iter().filter(|s| s.is_first).count();
+    let measured: Vec<_> = flow.sent.iter().filter(|s| s.at >= from).collect();
+    let again = measured.iter().filter(|s| !s.is_first).count();
+    json!({
+        "scheme": spec.scheme, "receiver": format!("{:?}", spec.receiver).to_lowercase(),
+        "goodput_mbps": round(flow.goodput(from, end) / 1e6, 3), "goodput_10s_mbps": tens, "goodput_1s_mbps": ones,
+        "read_100ms": read,
+        "read_mbps": round(read_between(read, cell.from, end as f64 / 1e9) / 1e6, 3),
+        "took_s": spec.bytes.and_then(|b| flow.time_for(b)).map(|t| round(t, 3)),
+        "first_transmissions": firsts, "out_of_order": flow.sent.iter().filter(|s| s.is_late).count(),
+        "sent_again": flow.sent.len() - firsts,
+        "sent_again_share": round(again as f64 / (measured.len() - again).max(1) as f64, 4),
+        "lost": flow.sent.iter().filter(|s| s.is_lost()).count(),
+        "lost_steady": flow.sent.iter().filter(|s| s.is_lost() && s.at >= STEADY).count(),
+        "repairs": waits(repairs(flow, STEADY, (cell.rate, 2.0 * cell.delay / 1e3), end)),
+        "sender": { "retransmits": resent_all, "longest_spell": spell_all, "retransmits_from_10s": resent,
+            "longest_spell_from_10s": spell, "timeouts": sent.samples.last().map_or(0, |s| s.timeouts) },
+        "failed": sent.failed,
+    })
+}
+
+/// Bits per second that a program read between two times, s.
+fn read_between(read: &[u64], from: f64, to: f64) -> f64 {
+    let at =
+        |t: f64| ((t * 10.0) as usize).checked_sub(1).and_then(|k| read.get(k.min(read.len().max(1) - 1)));
+    (at(to).unwrap_or(&0) - at(from).unwrap_or(&0)) as f64 * 8.0 / (to - from).max(0.1)
+}
+
+fn waits(mut r: Repairs) -> Value {
+    let with = |waits: &mut Vec<f64>| {
+        let within = waits.iter().filter(|w| **w <= 0.05).count();
+        json!({ "n": waits.len(), "within_50_ms": within, "median_s": quantile(waits, 0.5), "p999_s": quantile(waits, 0.999), "max_s": quantile(waits, 1.0) })
+    };
+    json!({
+        "lost_first_transmissions": r.losses, "never": r.never, "worst_shown_at_s": round(r.worst_at, 3),
+        "first": with(&mut r.first), "later": with(&mut r.later), "from_loss": with(&mut r.from_loss),
+    })
+}

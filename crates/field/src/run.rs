@@ -1,0 +1,142 @@
+//! One run: the bed is made, programs send and receive over the hop for a while, and what the hop did is kept.
+
+use crate::bed::{Bed, receiver};
+use crate::cell::Cell;
+use crate::datagrams;
+use crate::gateway::{self, Gateway};
+use crate::hop::relay::{self, Told};
+use crate::reader::{self, Reader};
+use crate::sender::{self, Job, Sent};
+use crate::watch::{self, Gap, Watched};
+use bentpipe_os::{Clock, namespace};
+use serde_json::Value;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+/// What one run left.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// What the hop did.
+    pub hop: Told,
+    /// What the kernel said of the senders.
+    pub sent: Vec<Sent>,
+    /// Bytes that each program had read, every 100 ms.
+    pub read: Vec<Vec<u64>>,
+    /// Datagrams that were sent and that arrived.
+    pub udp: [u64; 2],
+    /// When the machine stood still.
+    pub gaps: Vec<Gap>,
+    /// Length, ns.
+    pub length: u64,
+    /// The gateway's status and its connections, or why not.
+    pub gateway: Option<[Result<Value, String>; 2]>,
+}
+
+/// How often what is read is noted.
+pub const NOTE: Duration = Duration::from_millis(100);
+const PORT: u16 = 5201;
+
+/// A folder that is removed.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a cell.
+///
+/// # Errors
+/// When the bed or the gateway cannot be made, or the hop fails.
+pub fn run(cell: &Cell) -> Result<Ran, String> {
+    let kinds: Vec<_> = cell.flows.iter().map(|f| f.receiver).collect();
+    let (bed, ports) = Bed::new(&kinds, cell.wmem)?;
+    let folder = std::env::temp_dir().join(format!("bentpipe-field-{}", std::process::id()));
+    let here = |path: &Path| fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()));
+    here(&folder)?;
+    let kept = Temporary(folder);
+    let text = gateway::file(cell.rate, 2.0 * cell.delay, &cell.more);
+    let gateway =
+        cell.gateway.as_ref().map(|program| Gateway::start(&bed, program, &kept.0, &text)).transpose()?;
+    let ran = go(cell, &bed, ports, gateway.as_ref());
+    drop(gateway);
+    if let Some(out) = &cell.out {
+        here(out)?;
+        let _ = fs::copy(kept.0.join("gateway.log"), out.join("gateway.log"));
+        let _ = fs::copy(kept.0.join("gateway.toml"), out.join("gateway.toml"));
+    }
+    ran
+}
+
+fn go(
+    cell: &Cell,
+    bed: &Bed,
+    ports: [bentpipe_os::TunPort; 2],
+    gateway: Option<&Gateway>,
+) -> Result<Ran, String> {
+    let (end, over, watched) = (AtomicBool::new(false), AtomicBool::new(false), Watched::default());
+    let totals: Vec<AtomicU64> = cell.flows.iter().map(|_| AtomicU64::new(0)).collect();
+    let mut listeners = Vec::new();
+    for (i, place) in bed.receivers.iter().enumerate() {
+        let at = SocketAddr::from((receiver(i), PORT));
+        listeners.push(place.within(|| TcpListener::bind(at).map_err(|e| format!("{at}: {e}")))?);
+    }
+    let sender = bed.sender.within(|| namespace::network().map_err(|e| e.to_string()))?;
+    let clock = Clock::start();
+    thread::scope(|scope| {
+        let hop = scope.spawn(|| relay::run(ports, cell.settings(), cell.seed, clock, &over));
+        let watch = scope.spawn(|| watch::watch(clock, &watched, &end));
+        for ((listener, flow), total) in listeners.iter().zip(&cell.flows).zip(&totals) {
+            let (end, watched) = (&end, &watched);
+            scope.spawn(move || {
+                watched.me();
+                receive(listener, flow.reader, clock, total, end);
+            });
+        }
+        let mut senders = Vec::new();
+        for (i, flow) in cell.flows.iter().enumerate() {
+            let to = SocketAddr::from((receiver(i), PORT));
+            let job = Job { to, scheme: flow.scheme.clone(), bytes: flow.bytes, rate: flow.rate };
+            let (end, sender) = (&end, &sender);
+            senders.push(scope.spawn(move || sender::send(sender, &job, clock, end)));
+        }
+        let udp = (cell.udp > 0.0).then(|| scope.spawn(|| datagrams::run(bed, cell.udp, clock, &end)));
+        let mut read: Vec<Vec<u64>> = vec![Vec::new(); cell.flows.len()];
+        let all = (cell.seconds * 1e9) as u64;
+        let mut note = 0;
+        while clock.now().0 < all && !senders.iter().all(ScopedJoinHandle::is_finished) {
+            note += NOTE.as_nanos() as u64;
+            thread::sleep(Duration::from_nanos(note.saturating_sub(clock.now().0)));
+            for (series, total) in read.iter_mut().zip(&totals) {
+                series.push(total.load(Ordering::Relaxed));
+            }
+        }
+        let length = clock.now().0;
+        let gateway = gateway.map(|g| [g.ask(bed, &["status"]), g.ask(bed, &["flows"])]);
+        end.store(true, Ordering::Relaxed);
+        let broken = |_| "a thread panicked".to_owned();
+        let sent: Result<Vec<Sent>, String> = senders.into_iter().map(|s| s.join().map_err(broken)).collect();
+        over.store(true, Ordering::Relaxed);
+        let hop = hop.join().map_err(broken)?.map_err(|e| format!("the hop: {e}"))?;
+        let udp = udp.map_or(Ok(Ok([0; 2])), |udp| udp.join().map_err(broken))??;
+        let gaps = watch.join().map_err(broken)?;
+        Ok(Ran { hop, sent: sent?, read, udp, gaps, length, gateway })
+    })
+}
+
+/// Waits for the one connection and reads it.
+fn receive(listener: &TcpListener, how: Reader, clock: Clock, total: &AtomicU64, end: &AtomicBool) {
+    let _ = listener.set_nonblocking(true);
+    while !end.load(Ordering::Relaxed) {
+        if let Ok((mut stream, _)) = listener.accept() {
+            let _ = stream.set_nonblocking(false);
+            return reader::read(&mut stream, how, clock, total, end);
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}

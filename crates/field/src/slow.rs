@@ -1,0 +1,235 @@
+//! Receivers of 65 535 B whose program reads slowly: the cases, what is asked of each, and their simulation.
+
+use crate::analyse::bound::alternating;
+use crate::bed::Receiver;
+use crate::cell::{Cell, Flow};
+use crate::reader::Reader;
+use crate::{report, run};
+use serde_json::Value;
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+/// The hop: bit/s, round trip in s, and what of it is payload at most, as the gateway shapes it.
+pub const RATE: f64 = 24e6;
+/// Round trip, s.
+pub const RTT: f64 = 1.0;
+/// Goodput of the hop.
+pub const MOST: f64 = 23.2e6;
+/// Length of a run, s.
+pub const SECONDS: f64 = 200.0;
+/// Figures are taken from here on.
+pub const FROM: f64 = 20.0;
+/// From one stop to the next, s.
+pub const EVERY: f64 = 30.0;
+/// Payload of a packet, bits.
+const PAYLOAD: f64 = 1460.0 * 8.0;
+
+/// How a program reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Case {
+    /// At a rate, bit/s.
+    Constant(f64),
+    /// At two rates, each for so many s.
+    Turns([f64; 2], f64),
+    /// All there is, but for a stop of so many s in each [`EVERY`].
+    Stops(f64),
+}
+
+/// All that are asked for.
+pub fn cases() -> Vec<Case> {
+    let rates = [1.0, 2.0].into_iter().chain((2..=12).map(|n| f64::from(n) * 2.0));
+    let turns = [[24e6, 2e6], [20e6, 4e6], [16e6, 8e6], [16e6, 12e6], [12e6, 10e6]];
+    let mut all: Vec<Case> = rates.map(|r| Case::Constant(r * 1e6)).collect();
+    for each in [5.0, 30.0] {
+        all.extend(turns.map(|rates| Case::Turns(rates, each)));
+    }
+    all.extend([0.1, 0.5, 2.0].map(Case::Stops));
+    all
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(rate) => write!(f, "{} Mbit/s", rate / 1e6),
+            Self::Turns([a, b], each) => write!(f, "{}/{} Mbit/s every {each} s", a / 1e6, b / 1e6),
+            Self::Stops(length) => write!(f, "stops of {length} s"),
+        }
+    }
+}
+
+/// What came of a case: bit/s read from [`FROM`] on, packets sent again, packets sent once, in the whole run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Came {
+    /// Bit/s.
+    pub read: f64,
+    /// Packets sent again.
+    pub again: f64,
+    /// Packets that were new.
+    pub new: f64,
+}
+
+/// How that compares with what is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// What came and what was asked.
+    pub text: String,
+    /// Whether it is enough.
+    pub met: bool,
+}
+
+impl Case {
+    /// The same for a program that really reads.
+    pub const fn reader(self) -> Reader {
+        match self {
+            Self::Constant(rate) => Reader::Rates(rate, rate, 1.0),
+            Self::Turns([a, b], each) => Reader::Rates(a, b, each),
+            Self::Stops(length) => Reader::Stops(length, EVERY),
+        }
+    }
+
+    /// How often the lower rate, or a stop, began.
+    fn times(self) -> f64 {
+        match self {
+            Self::Constant(_) => 0.0,
+            Self::Turns(_, each) => ((SECONDS / each).ceil() / 2.0).floor(),
+            Self::Stops(_) => (SECONDS / EVERY).ceil() - 1.0,
+        }
+    }
+
+    /// Judges it. `eager` is what a program that never stops reads.
+    pub fn judge(self, came: Came, eager: f64) -> Judged {
+        let (least, most_again) = match self {
+            Self::Constant(rate) => (0.9 * rate.min(MOST), 0.1 * came.new),
+            Self::Turns(rates, each) => {
+                let (bound, again) = alternating(rates, each, MOST, RTT);
+                (0.95 * bound, 1.1 * self.times() * again / PAYLOAD)
+            }
+            Self::Stops(length) => {
+                let stops = ((SECONDS - FROM) / EVERY).floor();
+                let lost = stops * (length + 2.0 * RTT) / (SECONDS - FROM);
+                (eager * (1.0 - lost), 1.2 * self.times() * RATE * RTT / (1500.0 * 8.0))
+            }
+        };
+        let text = format!(
+            "{:.2} Mbit/s (asked {:.2}), {:.0} sent again (at most {most_again:.0})",
+            came.read / 1e6,
+            least / 1e6,
+            came.again
+        );
+        Judged { text, met: came.read >= least && came.again <= most_again }
+    }
+
+    /// The scenario.
+    pub fn toml(self) -> String {
+        let reader = match self {
+            Self::Constant(rate) => format!("{{ rate = \"{rate} bit/s\" }}"),
+            Self::Turns([a, b], each) => {
+                format!("{{ turns = {{ rate = \"{a} bit/s\", then = \"{b} bit/s\", each = \"{each} s\" }} }}")
+            }
+            Self::Stops(length) if length > 0.0 => format!(
+                "{{ pause = {{ from = \"{EVERY} s\", to = \"{} s\", every = \"{EVERY} s\" }} }}",
+                EVERY + length
+            ),
+            Self::Stops(_) => "\"eager\"".to_owned(),
+        };
+        format!(
+            "schema = 1
+title = \"a reader: {self}\"
+duration = \"{SECONDS} s\"
+measure = {{ from = \"{FROM} s\", to = \"{SECONDS} s\" }}
+[host]
+stack = \"linux\"
+[[hosts]]
+name = \"sender\"
+[[hosts]]
+name = \"receiver\"
+[[links]]
+name = \"hop\"
+from = \"sender\"
+to = \"receiver\"
+rate = \"{RATE} bit/s\"
+delay = \"{} s\"
+buffer = \"{} B\"
+[[gateways]]
+name = \"gateway\"
+link = \"hop\"
+[[flows]]
+name = \"f\"
+from = \"sender\"
+to = \"receiver\"
+tcp = \"cubic\"
+receiver = {{ window = \"65535 B\", window_scale = false, timestamps = false }}
+reader = {reader}
+",
+            RTT / 2.0,
+            RATE * RTT / 8.0
+        )
+    }
+
+    /// Runs it in the bed.
+    ///
+    /// # Errors
+    /// When the bed fails.
+    pub fn live(self, program: &Path, seed: u64) -> Result<Came, String> {
+        let reader = if self == Self::Stops(0.0) { Reader::Eager } else { self.reader() };
+        let flow =
+            Flow { scheme: "cubic".to_owned(), receiver: Receiver::Old, reader, bytes: None, rate: 0.0 };
+        let cell = Cell {
+            seed,
+            flows: vec![flow],
+            seconds: SECONDS,
+            from: FROM,
+            gateway: Some(program.to_owned()),
+            ..Cell::new()
+        };
+        let figures = report::figures(&cell, &run::run(&cell)?);
+        let figure = |name: &str| figures["flows"][0][name].as_f64().ok_or_else(|| format!("no {name}"));
+        Ok(Came {
+            read: figure("read_mbps")? * 1e6,
+            again: figure("sent_again")?,
+            new: figure("first_transmissions")?,
+        })
+    }
+
+    /// Simulates it.
+    ///
+    /// # Errors
+    /// When the program fails or its report lacks something.
+    pub fn simulate(self, program: &Path, seed: u64, file: &Path) -> Result<Came, String> {
+        std::fs::write(file, self.toml()).map_err(|e| format!("{}: {e}", file.display()))?;
+        let mut command = Command::new(program);
+        command.arg("sim").arg(file).args(["--json", "--seed", &seed.to_string()]);
+        let done = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
+        let report: Value = serde_json::from_slice(&done.stdout)
+            .map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())?;
+        let figure = |path: &str| {
+            report.pointer(path).and_then(Value::as_f64).ok_or_else(|| format!("a report without {path}"))
+        };
+        Ok(Came {
+            read: figure("/flows/0/goodput_bps")?,
+            again: figure("/gateways/0/resent")?,
+            new: figure("/gateways/0/forwarded")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_of_each() {
+        assert_eq!(cases().len(), 13 + 10 + 3);
+        let judge =
+            |case: Case, read: f64, again| case.judge(Came { read: read * 1e6, again, new: 1e5 }, 23.2e6).met;
+        assert!(judge(Case::Constant(8e6), 7.3, 9e3) && !judge(Case::Constant(8e6), 7.1, 0.0));
+        assert!(!judge(Case::Constant(24e6), 23.0, 1.1e4) && !judge(Case::Constant(24e6), 20.8, 0.0));
+        // 0.95 of 10.33 Mbit/s, and 1.1 times 1941 packets for each of 20 changes
+        let turns = Case::Turns([24e6, 2e6], 5.0);
+        assert!(judge(turns, 9.9, 42e3) && !judge(turns, 9.7, 42e3) && !judge(turns, 9.9, 44e3));
+        // six stops from the 20th second on, each costs 2.5 s: 15 of 180
+        let stops = Case::Stops(0.5);
+        assert!(judge(stops, 21.3, 14e3) && !judge(stops, 21.2, 0.0) && !judge(stops, 21.3, 15e3));
+    }
+}

@@ -1,0 +1,372 @@
+//! What the gateway must not change: connections of several kinds between kernel hosts, captured in front of the gateway and behind it, packet by packet.
+//!
+//! A pair is a packet on either side with the same addresses, ports, sequence number, flags and payload length. What may differ is what the documents say of an
+//! accelerated connection: the window, the acknowledgment number (the newest is put in), SACK blocks, and the hops that a packet has left.
+
+use crate::analyse::header::Segment;
+use crate::bed::{Bed, Receiver, receiver};
+use crate::gateway::{self, Gateway};
+use crate::hop::direction::Settings;
+use crate::hop::relay;
+use crate::place::Place;
+use bentpipe_os::Clock;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The kinds, each with the kernel settings of both hosts.
+pub const KINDS: [(&str, &[(&str, &str)]); 6] = [
+    ("mptcp", &[]),
+    ("ecn", &[("tcp_ecn", "1")]),
+    ("fastopen", &[("tcp_fastopen", "3")]),
+    ("scaled", &[]),
+    ("keepalive", &[]),
+    ("quic", &[]),
+];
+/// Most bytes of a packet that are looked at.
+const LONGEST: usize = 2048;
+
+/// What came of a kind: packets that were compared, and what differed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Pairs.
+    pub pairs: usize,
+    /// Differences that no document names, and packets on one side only.
+    pub faults: Vec<String>,
+}
+
+/// A process that is ended.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs one kind through the gateway of `program`.
+///
+/// # Errors
+/// When the bed cannot be made or a program fails.
+pub fn run(program: &Path, kind: &str, settings: &[(&str, &str)]) -> Result<Compared, String> {
+    let folder = std::env::temp_dir().join(format!("bentpipe-untouched-{}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let compared = go(program, kind, settings, &folder);
+    let _ = fs::remove_dir_all(&folder);
+    compared
+}
+
+fn go(program: &Path, kind: &str, settings: &[(&str, &str)], folder: &Path) -> Result<Compared, String> {
+    let (bed, ports) = Bed::new(&[Receiver::Modern], 4 << 20)?;
+    let far = &bed.receivers[0];
+    bed.sender.set(settings)?;
+    far.set(settings)?;
+    let gateway = Gateway::start(&bed, program, folder, &gateway::file(24e6, 60.0, ""))?;
+    let script = folder.join("untouched.py");
+    fs::write(&script, include_str!("untouched.py")).map_err(|e| e.to_string())?;
+    let (clock, over) = (Clock::start(), AtomicBool::new(false));
+    let hop = || Settings {
+        rate: 24e6,
+        delay: 30_000_000,
+        queue: 1 << 20,
+        loss: 0.0,
+        frame: 0,
+        reorder: (0.0, 0),
+        duplicate: 0.0,
+        events: Vec::new(),
+    };
+    thread::scope(|scope| {
+        let relay = scope.spawn(|| relay::run(ports, [hop(), hop()], 1, clock, &over));
+        let talked = talk(&bed, far, kind, &script, folder);
+        over.store(true, Ordering::Relaxed);
+        relay.join().map_err(|_| "the hop panicked".to_owned())?.map_err(|e| format!("the hop: {e}"))?;
+        talked
+    })?;
+    drop(gateway);
+    let [before, after] = ["west", "tuna"].map(|name| packets(&folder.join(name)));
+    let mut compared = compare(&before?, &after?);
+    if !shows(kind, &packets(&folder.join("tuna"))?) {
+        compared.faults.push(format!("nothing of {kind} was to be seen"));
+    }
+    Ok(compared)
+}
+
+/// True when a capture holds what its kind is about: a comparison of something else would prove nothing.
+fn shows(kind: &str, all: &[Vec<u8>]) -> bool {
+    let flags = |ip: &[u8]| if ip[9] == 6 { ip.get(parts(ip).0 + 13).copied().unwrap_or(0) } else { 0 };
+    let has_option = |ip: &[u8], kind| options(ip).iter().any(|o| o[0] == kind);
+    match kind {
+        "mptcp" => all.iter().any(|ip| ip[9] == 6 && has_option(ip, 30)),
+        "ecn" => all.iter().any(|ip| ip[9] == 6 && ip[1] & 3 == 2),
+        "fastopen" => all.iter().any(|ip| flags(ip) & 0x12 == 2 && parts(ip).1 < ip.len()),
+        "scaled" => all.iter().filter(|ip| flags(ip) & 2 != 0 && has_option(ip, 3)).count() >= 2,
+        "keepalive" => probes(all) > 0,
+        _ => all.iter().any(|ip| ip[9] == 17 && ip[parts(ip).1] & 0xc0 == 0xc0),
+    }
+}
+
+/// Acknowledgments without data that name the byte before the next one, which an idle sender asks after (RFC 9293, 3.8.4).
+fn probes(all: &[Vec<u8>]) -> usize {
+    let segments = all.iter().filter_map(|ip| Segment::parse(ip, ip.len() as u32));
+    let (mut next, mut n) = (BTreeMap::new(), 0);
+    for s in segments {
+        let end = s.seq.wrapping_add(s.len + u32::from(s.is_syn));
+        match next.get(&(s.from, s.to)) {
+            Some(known) if s.len == 0 && s.seq.wrapping_add(1) == *known => n += 1,
+            _ => drop(next.insert((s.from, s.to), end)),
+        }
+    }
+    n
+}
+
+fn start(place: &Place, words: &[&str]) -> Result<Ended, String> {
+    place.within(|| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().map(Ended).map_err(|e| format!("{}: {e}", words[0]))
+    })
+}
+
+/// Waits until a program says a word, or ends without it.
+fn await_word(from: Option<impl io::Read>, word: &str) -> Result<(), String> {
+    let lines = from.map(|from| BufReader::new(from).lines());
+    let mut all = lines.into_iter().flatten().map_while(Result::ok);
+    if all.any(|line| line.contains(word)) {
+        Ok(())
+    } else {
+        Err(format!("a program ended without \"{word}\""))
+    }
+}
+
+/// Captures on both sides of the gateway while the two programs talk.
+fn talk(bed: &Bed, far: &Place, kind: &str, script: &Path, folder: &Path) -> Result<(), String> {
+    let mut captures = Vec::new();
+    for name in ["west", "tuna"] {
+        let file = folder.join(name).display().to_string();
+        let mut capture =
+            start(&bed.router, &["tcpdump", "-Ui", name, "-s", "0", "-w", &file, "tcp or udp"])?;
+        await_word(capture.0.stderr.take(), "listening")?;
+        captures.push(capture);
+    }
+    let (script, address) = (script.display().to_string(), receiver(0).to_string());
+    let mut server = start(far, &["python3", &script, "serve", kind, &address])?;
+    await_word(server.0.stdout.take(), "ready")
+        .map_err(|_| format!("this kernel or python3 has no {kind}"))?;
+    bed.sender.shell(&format!("timeout 30 python3 '{script}' call {kind} {address}"))?;
+    thread::sleep(Duration::from_millis(500));
+    drop(server);
+    drop(captures);
+    Ok(())
+}
+
+/// Packets of a capture, from their IP headers on.
+///
+/// # Errors
+/// When it is no capture that we know.
+fn packets(path: &Path) -> Result<Vec<Vec<u8>>, String> {
+    let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    parse(&bytes).ok_or_else(|| format!("{}: not a capture, or one of another kind of link", path.display()))
+}
+
+fn parse(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    if !matches!(word(0)?, 0xa1b2_c3d4 | 0xa1b2_3c4d) {
+        return None;
+    }
+    let skip = match word(20)? & 0xffff {
+        1 => 14,
+        12 | 101 => 0,
+        _ => return None,
+    };
+    let (mut all, mut at) = (Vec::new(), 24);
+    // a capture that was cut off ends with the last whole packet
+    while let Some(packet) = word(at + 8).and_then(|len| bytes.get(at + 16..at + 16 + len as usize)) {
+        at += 16 + packet.len();
+        if let Some(ip) =
+            packet.get(skip..).filter(|ip| ip.len() >= 28 && ip[0] >> 4 == 4 && ip.len() <= LONGEST)
+        {
+            all.push(ip.to_vec());
+        }
+    }
+    Some(all)
+}
+
+/// Compares both sides.
+fn compare(before: &[Vec<u8>], after: &[Vec<u8>]) -> Compared {
+    let (mut compared, mut left) = (Compared::default(), after.to_vec());
+    for packet in before {
+        // acknowledgments alike are told apart by their identification, since some may be withheld
+        let alike =
+            |other: &[u8]| key(other) == key(packet) && (!is_pure_ack(packet) || other[4..6] == packet[4..6]);
+        let Some(i) = left.iter().position(|other| alike(other)) else {
+            // a pure acknowledgment may be withheld, and the newest stands for those before it
+            if !is_pure_ack(packet) {
+                compared.faults.push(format!("on one side only: {}", name(packet)));
+            }
+            continue;
+        };
+        let other = left.remove(i);
+        compared.pairs += 1;
+        let faults = differences(packet, &other);
+        compared.faults.extend(faults.into_iter().map(|f| format!("{f}: {}", name(packet))));
+    }
+    let extra = left.iter().filter(|p| !is_pure_ack(p));
+    compared.faults.extend(extra.map(|p| format!("behind the gateway only: {}", name(p))));
+    compared
+}
+
+/// Where a header of a transport begins, and its payload.
+fn parts(ip: &[u8]) -> (usize, usize) {
+    let header = usize::from(ip[0] & 15) * 4;
+    let words = ip.get(header + 12).map_or(0, |b| usize::from(b >> 4) * 4);
+    (header, (header + if ip[9] == 6 { words } else { 8 }).min(ip.len()))
+}
+
+type Key<'a> = (&'a [u8], &'a [u8], u8, &'a [u8]);
+
+/// What finds the same packet on the other side.
+fn key(ip: &[u8]) -> Key<'_> {
+    let (header, payload) = parts(ip);
+    let (ports_and_seq, flags) = if ip[9] == 6 {
+        (ip.get(header..header + 8).unwrap_or_default(), ip.get(header + 13).copied().unwrap_or(0))
+    } else {
+        (ip.get(header..header + 4).unwrap_or_default(), 0)
+    };
+    (&ip[12..20], ports_and_seq, flags, &ip[payload..])
+}
+
+fn is_pure_ack(ip: &[u8]) -> bool {
+    let (header, payload) = parts(ip);
+    // no ECE, CWR, SYN, FIN or RST among the flags
+    ip[9] == 6 && payload == ip.len() && ip.get(header + 13).is_some_and(|flags| flags & 0xc7 == 0)
+}
+
+fn name(ip: &[u8]) -> String {
+    match Segment::parse(ip, ip.len() as u32) {
+        Some(s) => format!("port {} to {}, seq {}, {} B", s.from.1, s.to.1, s.seq, s.len),
+        None => format!("{} B of protocol {}", ip.len(), ip[9]),
+    }
+}
+
+/// What differs and is not documented.
+fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    let mut check = |what, same: bool| {
+        if !same {
+            all.push(what);
+        }
+    };
+    check("type of service or ECN", one[1] == other[1]);
+    check("identification", one[4..6] == other[4..6]);
+    check("fragment flags", one[6..8] == other[6..8]);
+    check("hops left, by more than two", one[8].abs_diff(other[8]) <= 2);
+    if one[9] == 6 {
+        let [a, b] = [one, other].map(|ip| options(ip));
+        check("options", a == b);
+        let reserved = |ip: &[u8]| ip.get(parts(ip).0 + 12).map(|b| b & 15);
+        check("reserved bits", reserved(one) == reserved(other));
+        let urgent = |ip: &[u8]| ip.get(parts(ip).0 + 18..parts(ip).0 + 20).map(<[u8]>::to_vec);
+        check("urgent pointer", urgent(one) == urgent(other));
+    }
+    all
+}
+
+/// Options but for padding, SACK blocks, and the echo of a timestamp, which goes with the acknowledgment number.
+fn options(ip: &[u8]) -> Vec<Vec<u8>> {
+    let (header, payload) = parts(ip);
+    let mut rest = ip.get(header + 20..payload).unwrap_or_default();
+    let mut all = Vec::new();
+    while let [kind, more @ ..] = rest {
+        let len = match (kind, more.first()) {
+            (0, _) => break,
+            (1, _) => 1,
+            (_, Some(len)) if *len >= 2 && usize::from(*len) <= rest.len() => usize::from(*len),
+            _ => rest.len(),
+        };
+        match kind {
+            1 | 5 => {}
+            8 => all.push(rest[..len.min(6)].to_vec()),
+            _ => all.push(rest[..len].to_vec()),
+        }
+        rest = &rest[len..];
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::header::tests::packet;
+
+    fn data(seq: u32, payload: u8) -> Vec<u8> {
+        let (mut head, _) = packet(true, seq, 1, 4, &[]);
+        head.extend([payload; 4]);
+        head
+    }
+
+    #[test]
+    fn what_is_changed_lost_or_added_is_told() {
+        let (a, b) = (data(1, 7), data(5, 8));
+        let ack = packet(false, 1, 9, 0, &[]).0;
+        let same = compare(&[a.clone(), b.clone(), ack], &[a.clone(), b.clone()]);
+        assert_eq!(same, Compared { pairs: 2, faults: Vec::new() });
+        let changed = |at: usize| {
+            let mut other = b.clone();
+            other[at] ^= 0x40;
+            compare(&[a.clone(), b.clone()], &[a.clone(), other]).faults.len()
+        };
+        // service, identification, fragment flags, hops left, reserved bits? ports, sequence, urgent, payload: the last five tell twice or once
+        assert_eq!([1, 4, 6, 8].map(changed), [1, 1, 1, 1]);
+        assert_eq!([21, 27, 33, 43].map(changed), [2, 2, 2, 2], "another packet on each side");
+        assert_eq!([38, 34, 31].map(changed), [1, 0, 0], "urgent pointer, window, acknowledgment");
+        assert_eq!(compare(&[a.clone()], &[a.clone(), b.clone()]).faults.len(), 1);
+        assert_eq!(compare(&[], &[]).pairs, 0);
+    }
+
+    #[test]
+    fn options_are_compared_but_for_those_that_may_change() {
+        let with = |options: &[u8]| {
+            let (mut head, _) = packet(true, 1, 1, 0, &[]);
+            head[32] = ((5 + options.len() / 4) as u8) << 4;
+            head.extend(options);
+            head
+        };
+        let stamp = |echo: u8| with(&[1, 1, 8, 10, 1, 2, 3, 4, 0, 0, 0, echo]);
+        assert!(differences(&stamp(1), &stamp(2)).is_empty());
+        assert_eq!(differences(&with(&[3, 3, 7, 0]), &with(&[3, 3, 8, 0])), ["options"]);
+        assert_eq!(differences(&with(&[30, 4, 1, 2]), &with(&[1, 1, 1, 1])), ["options"]);
+        // lengths that lie
+        assert_eq!(options(&with(&[30, 0, 1, 2])).len(), 1);
+        assert_eq!(options(&with(&[30, 99, 1, 2])).len(), 1);
+    }
+
+    #[test]
+    fn a_kind_must_be_seen() {
+        let keeps = [data(1, 7), packet(true, 4, 1, 0, &[]).0];
+        assert!(shows("keepalive", &keeps) && !shows("keepalive", &keeps[..1]));
+        for (kind, _) in KINDS {
+            assert!(kind == "keepalive" || !shows(kind, &keeps), "{kind}");
+        }
+    }
+
+    #[test]
+    fn captures_are_read_and_others_refused() {
+        let mut file = Vec::new();
+        for word in [0xa1b2_c3d4_u32, 0, 0, 0, 0, 101, 0, 0, 28, 28] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend([0x45; 28]);
+        assert_eq!(parse(&file).unwrap().len(), 1);
+        file.extend([1, 2, 3]);
+        assert_eq!(parse(&file).unwrap().len(), 1);
+        assert!(parse(&file[..30]).unwrap().is_empty());
+        file[20] = 113;
+        assert!(parse(&file).is_none() && parse(&[]).is_none());
+    }
+}

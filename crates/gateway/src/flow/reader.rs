@@ -1,0 +1,454 @@
+//! The application behind a receiver: how far beyond the receiver's right edge may be forwarded.
+//!
+//! Source: TCP-SuperCharger (SC), equation (4): what is forwarded must find room when it arrives. A packet forwarded while the edge is known to be at E arrives a trip D
+//! later, when a reader of rate R has moved the edge to E + R D. So `ahead = e - E` may be R D less the part of the buffer that shall stay free. A change of R by more than
+//! half a buffer per round trip cannot be seen in time by anybody; all that can be done is to lose one round trip for it, and not a second one.
+//!
+//! - No limit (`ahead` is none): the reader is faster than the hop. The limit is the hop's own.
+//! - **Control**: `ahead` is changed once, its effect is waited for a round trip, and the window is looked at for half of one: the middle between its least and its most
+//!   shall be half the buffer, `ahead += middle - W/2`. Sending is clocked by the edge, so the rate is the reader's by itself. A reader that is idle now and then
+//!   (the window is whole again) is the faster side: `ahead` grows by half a buffer, and by twice that each further time; but a burst of arrivals grows with the rate, so
+//!   never by more than the least window leaves room for.
+//! - **Overflow**: what arrived was refused. The edge goes on moving while the application reads the full buffer, so this tells R: from the first movement of the edge to
+//!   the moment when all is read. `ahead` becomes R D - W/2 if that is less than it was. A reader that was only away for a moment empties its buffer at once, and goes on at the rate that
+//!   it had; when that overflows again, `ahead` is halved: its arrivals come in bursts larger than its buffer.
+//! - **A reader that has become faster** empties the half-full buffer within milliseconds: the movement of the edge then tells the new R, as a lower bound. When the
+//!   window stays whole after that, `ahead` follows at once, up to what the same reader took in the last minute. A jump that overflows forbids the next for a while.
+
+use bentpipe_base::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// A window of at least this share of the largest is whole: the reader has read everything, but for what came just now.
+const WHOLE: f64 = 0.9;
+/// Share of the buffer that bursts of arrivals may fill.
+const FILL: f64 = 0.92;
+/// Edges that are remembered, and how far apart they are as a share of the buffer.
+const TRAIL: usize = 24;
+const APART: f64 = 1.0 / 16.0;
+/// Without news the edge is taken to move on for so long: acknowledgments come in bunches on links with frames.
+const BUNCH: Duration = Duration::from_millis(60);
+/// The shortest look, and the shortest wait before a jump is believed.
+const LEAST_LOOK: Duration = Duration::from_millis(50);
+/// How long a rate that was read, or was too much, is remembered.
+const MEMORY: Duration = Duration::from_secs(60);
+/// The slowest pace, bytes per second.
+const LEAST_PACE: f64 = 1500.0;
+/// Movements of the edge that make a rate.
+const FEW: u32 = 4;
+/// Round trips without a jump after one that was wrong, at first and at most.
+const DISTRUST: (u64, u64) = (8, 256);
+
+/// What an acknowledgment says of the receiver's buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct News {
+    pub(crate) now: Instant,
+    pub(crate) una: u64,
+    /// Right edge, and the largest window there ever was.
+    pub(crate) edge: u64,
+    pub(crate) largest: u64,
+    /// The hop's round trip.
+    pub(crate) trip: Duration,
+    /// How far beyond the edge is forwarded already, and how far the hop lets it go.
+    pub(crate) used: u64,
+    pub(crate) room: u64,
+}
+
+impl News {
+    fn window(&self) -> f64 {
+        self.edge.saturating_sub(self.una) as f64
+    }
+    fn buffer(&self) -> f64 {
+        self.largest as f64
+    }
+    fn is_whole(&self) -> bool {
+        self.window() >= WHOLE * self.buffer()
+    }
+    /// How far ahead for a reader of `rate`, with half its buffer free.
+    fn ahead_at(&self, rate: f64) -> f64 {
+        rate * self.trip.as_secs_f64() - self.buffer() / 2.0
+    }
+}
+
+/// The window over some time.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    from: Instant,
+    /// Half a round trip after the first window that was seen.
+    until: Option<Instant>,
+    least: f64,
+    most: f64,
+    /// The limit held something back since the last change.
+    held: bool,
+}
+
+/// A full buffer that is being read.
+#[derive(Clone, Copy, Debug)]
+struct Drain {
+    since: Instant,
+    una: u64,
+    /// When the edge moved first since then, and last.
+    first: Option<(Instant, u64)>,
+    last: (Instant, u64),
+    moves: u32,
+    /// What it read while the buffer filled.
+    filling: f64,
+    /// The second within a few round trips.
+    again: bool,
+}
+
+impl Drain {
+    /// Bytes per second that are read, as far as known; `None` when it all went at once.
+    fn rate(&self) -> Option<f64> {
+        let (at, edge) = self.first?;
+        let time = self.last.0.since(at).as_secs_f64();
+        (time > 0.0 && self.last.1 > edge).then(|| (self.last.1 - edge) as f64 / time)
+    }
+}
+
+/// Knowledge of one reader.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reader {
+    ahead: Option<f64>,
+    /// Since when it is about this, and what it was then; the next step up.
+    since: (Instant, f64),
+    step: f64,
+    /// It comes from a rate that was measured, and was not changed since.
+    is_measured: bool,
+    /// How far was forwarded at the end of the last looks.
+    used: [f64; 3],
+    look: Option<Look>,
+    drain: Option<Drain>,
+    /// Where the edge was lately, and since when the reader is behind.
+    trail: VecDeque<(Instant, u64)>,
+    behind: Option<(Instant, u64)>,
+    /// It caught up then, after it had been behind, and read at least and at most so fast.
+    caught_up: Option<(Instant, (f64, f64))>,
+    /// The most that it took, and the least that was too much, lately.
+    taken: Option<(Instant, f64)>,
+    too_much: Option<(Instant, f64)>,
+    overflowed: Option<Instant>,
+    /// The last jump, and until when there is none.
+    jumped: Option<Instant>,
+    no_jump: (Instant, u64),
+    /// After an overflow or a great step no acknowledgment tells of what is sent until then: only the pace keeps it from overflowing.
+    blind: Instant,
+    /// Pacing: a bucket of bytes, when it was filled last, and how many it takes.
+    tokens: f64,
+    filled: Instant,
+    burst: f64,
+    /// The hop delivers in bursts that a buffer does not hold.
+    is_bursty: bool,
+    told: Instant,
+    rate: f64,
+    spread: f64,
+}
+
+impl Reader {
+    /// An acknowledgment; `steady` says that no hole is or was just open, since then windows tell nothing of the reader.
+    pub(crate) fn told(&mut self, news: &News, steady: bool) {
+        self.told = news.now;
+        self.follow(news);
+        if self.drain.is_some() {
+            self.drained(news);
+        } else if steady {
+            self.note_pace(news);
+            self.jump(news);
+            self.glance(news);
+        }
+        self.rate = self.ahead.map_or(0.0, |a| (a + news.buffer() / 2.0).max(0.0) / trip(news));
+        self.spread = self.ahead.map_or(0.0, |a| 1.05 * (a + news.buffer()) / trip(news));
+    }
+
+    /// Keeps the way of the edge.
+    fn follow(&mut self, news: &News) {
+        let least = (news.buffer() * APART) as u64;
+        if self.trail.back().is_none_or(|last| news.edge >= last.1 + least) {
+            if self.trail.len() == TRAIL {
+                self.trail.pop_front();
+            }
+            self.trail.push_back((news.now, news.edge));
+        }
+    }
+
+    /// Sees when the reader falls behind and when it has caught up.
+    fn note_pace(&mut self, news: &News) {
+        if !news.is_whole() {
+            self.behind.get_or_insert((news.now, news.edge));
+            if news.window() < 0.6 * news.buffer() {
+                self.caught_up = None;
+            }
+        } else if let Some((since, _)) = self.behind.take()
+            && self.ahead.is_some()
+            && news.now.since(since) >= news.trip / 4
+        {
+            self.caught_up = Some((news.now, self.pace_of_catching_up(news)));
+        }
+    }
+
+    /// At least, and at most, so fast it read the last quarter of a buffer: acknowledgments tell of it now and then, and it may have begun and ended between two of them.
+    fn pace_of_catching_up(&self, news: &News) -> (f64, f64) {
+        let quarter = news.edge.saturating_sub((news.buffer() / 4.0) as u64);
+        let from = self.trail.iter().rposition(|(_, edge)| *edge <= quarter).unwrap_or(0);
+        let Some((at, edge)) = self.trail.get(from).copied() else { return (0.0, f64::INFINITY) };
+        let read = news.edge.saturating_sub(edge) as f64;
+        let mut inner = self.trail.range(from + 1..).filter(|(at, _)| *at < news.now);
+        let ends = inner.next().zip(inner.next_back()).map(|(a, b)| b.0.since(a.0).as_secs_f64());
+        let least = read / news.now.since(at).as_secs_f64().max(1e-3);
+        (least, ends.filter(|time| *time > 0.0).map_or(f64::INFINITY, |time| read / time))
+    }
+
+    /// Follows a reader that has become faster.
+    fn jump(&mut self, news: &News) {
+        let Some((at, (least, most))) = self.caught_up else { return };
+        if news.now.since(at) < LEAST_LOOK.max(news.trip / 16) {
+            return;
+        }
+        self.caught_up = None;
+        let Some(ahead) = self.ahead.filter(|_| news.now >= self.no_jump.0) else { return };
+        let taken = lately(self.taken, news.now).unwrap_or(0.0);
+        let to = taken.clamp(news.ahead_at(least), news.ahead_at(most)).min(news.room as f64);
+        if news.ahead_at(least) > ahead + news.buffer() / 2.0 {
+            self.leap(news, to);
+            self.step = to / 4.0;
+        }
+    }
+
+    /// The control loop.
+    fn glance(&mut self, news: &News) {
+        let look = self.look.get_or_insert_with(|| fresh(news, Duration::ZERO));
+        if news.now < look.from {
+            return;
+        }
+        look.least = look.least.min(news.window());
+        look.most = look.most.max(news.window());
+        if news.now < *look.until.get_or_insert(news.now + LEAST_LOOK.max(news.trip / 2)) {
+            return;
+        }
+        let look = *look;
+        let half = news.buffer() / 2.0;
+        let middle = f64::midpoint(look.least, look.most);
+        self.is_bursty &= look.most - look.least > half / 4.0;
+        let is_idle = look.most >= WHOLE * news.buffer();
+        if is_idle {
+            self.took(news, self.used[0]);
+        }
+        self.used = [self.used[1], self.used[2], news.used as f64];
+        match self.ahead {
+            None if look.most < half => self.set(news, news.used as f64 + middle - half),
+            Some(ahead) if is_idle && look.held => {
+                let burst = (news.buffer() - look.least).max(1.0);
+                let most = (ahead + news.buffer()) * FILL * news.buffer() / burst - news.buffer();
+                self.grow(news, most.max(ahead));
+            }
+            Some(ahead) if !is_idle => {
+                self.took(news, ahead);
+                self.is_measured = false;
+                self.step = half;
+                self.set(news, ahead + (middle - half).clamp(-half, half));
+            }
+            _ => self.look = Some(fresh(news, Duration::ZERO)),
+        }
+    }
+
+    /// The reader was idle, and the limit held something back.
+    fn grow(&mut self, news: &News, most: f64) {
+        let Some(ahead) = self.ahead else { return };
+        let half = news.buffer() / 2.0;
+        // half a buffer should wait at the rate that was measured
+        let is_faster = core::mem::take(&mut self.is_measured) && news.now >= self.no_jump.0;
+        let to = lately(self.taken, news.now).filter(|taken| is_faster && *taken > ahead + half);
+        if let Some(to) = to.filter(|to| *to <= most) {
+            return self.leap(news, to);
+        }
+        let step = self.step.max(half);
+        let step = match lately(self.too_much, news.now) {
+            Some(too_much) if ahead < too_much && ahead + step > 0.9 * too_much => half / 2.0,
+            _ => step,
+        };
+        let to = (ahead + step).min(most);
+        if step > half {
+            self.leap(news, to);
+            self.jumped = None;
+        } else {
+            self.set(news, to);
+        }
+        self.step = step * 2.0;
+    }
+
+    /// A great step: nothing that is sent from now on is told of for a round trip.
+    fn leap(&mut self, news: &News, ahead: f64) {
+        self.jumped = Some(news.now);
+        self.go_blind(news);
+        self.settle(news, ahead);
+    }
+
+    /// Only the pace keeps it from overflowing. Up to half a buffer may go in a burst, and is what then waits at the reader, unless the hop delivers in bursts itself.
+    fn go_blind(&mut self, news: &News) {
+        self.blind = news.now + news.trip;
+        let half = news.buffer() / 2.0;
+        (self.tokens, self.burst) = if self.is_bursty { (0.0, half / 4.0) } else { (half, half) };
+        self.filled = news.now;
+    }
+
+    /// A limit that shows its effect when the first of what is sent now comes back, and finds an empty buffer.
+    fn settle(&mut self, news: &News, ahead: f64) {
+        self.set(news, ahead);
+        self.look = Some(fresh(news, news.trip + news.trip / 4));
+    }
+
+    /// It kept up with this.
+    fn took(&mut self, news: &News, ahead: f64) {
+        let ahead = ahead.min(news.room as f64);
+        if lately(self.taken, news.now).is_none_or(|most| ahead >= most) {
+            self.taken = Some((news.now, ahead));
+        }
+    }
+
+    /// A new limit: its effect is seen a round trip later.
+    fn set(&mut self, news: &News, ahead: f64) {
+        if (ahead - self.since.1).abs() > news.buffer().max(ahead / 10.0) {
+            self.since = (news.now, ahead);
+        }
+        self.ahead = (ahead < news.room as f64).then(|| ahead.max(-news.buffer() / 2.0));
+        self.look = Some(fresh(news, news.trip));
+    }
+
+    /// What arrived at `una` was refused.
+    pub(crate) fn overflow(&mut self, news: &News) {
+        if self.drain.is_some() {
+            return;
+        }
+        let now = news.now;
+        let again = self.overflowed.is_some_and(|at| now.since(at) < news.trip * 4);
+        self.overflowed = Some(now);
+        let filling = self.behind.take().map_or(0.0, |(since, edge)| {
+            news.edge.saturating_sub(edge) as f64 / now.since(since).as_secs_f64().max(1e-3)
+        });
+        let last = (now, news.edge);
+        let first = news.is_whole().then_some(last);
+        self.drain = Some(Drain { since: now, una: news.una, first, last, moves: 0, filling, again });
+        self.caught_up = None;
+        self.go_blind(news);
+        self.drained(news);
+    }
+
+    /// The full buffer is being read.
+    fn drained(&mut self, news: &News) {
+        let Some(drain) = &mut self.drain else { return };
+        if news.edge > drain.last.1 {
+            if drain.first.is_none() {
+                drain.first = Some((news.now, news.edge));
+            }
+            drain.last = (news.now, news.edge);
+            drain.moves += 1;
+        }
+        let is_read = drain.first.is_some() && news.is_whole();
+        if !is_read && news.una < drain.una + news.largest && news.now.since(drain.since) < news.trip * 2 {
+            return;
+        }
+        let drain = *drain;
+        self.drain = None;
+        let before = self.ahead.unwrap_or(news.room as f64);
+        let now = news.now;
+        let rate = match drain.rate() {
+            None if is_read => None,
+            Some(rate) if drain.moves >= FEW => Some(rate),
+            rate => Some(rate.unwrap_or(0.0).max(drain.filling)),
+        };
+        let after = rate.map_or(f64::INFINITY, |rate| news.ahead_at(rate));
+        self.step = 0.0;
+        self.blind = now + news.trip;
+        // what it took for some round trips was not too much then: the reader has changed
+        let is_new = drain.since.since(self.since.0) < news.trip * 3;
+        if is_new && (after < before || drain.again) {
+            self.too_much = Some((now, before));
+        }
+        if after < before {
+            if self.jumped.take().is_some_and(|at| now.since(at) < news.trip * 3) {
+                let n = (self.no_jump.1 * 2).clamp(DISTRUST.0, DISTRUST.1);
+                (self.no_jump, self.taken) = ((now + news.trip * n, n), None);
+            }
+            self.settle(news, after);
+            self.is_measured = true;
+        } else if drain.again {
+            self.is_bursty = true;
+            self.settle(news, f64::midpoint(before, -news.buffer()));
+        } else {
+            self.settle(news, before);
+        }
+    }
+
+    /// Position up to which may be forwarded; `room` is what the hop holds.
+    pub(crate) fn limit(&self, now: Instant, edge: u64, room: u64, trip: Duration, buffer: u64) -> u64 {
+        if let Some(drain) = &self.drain {
+            let rate = drain.rate().unwrap_or(0.0);
+            let ahead = rate * trip.as_secs_f64() - buffer as f64 / 2.0;
+            let ahead = ahead.min(self.ahead.unwrap_or(room as f64)).max(0.0);
+            return edge + (ahead as u64).min(room);
+        }
+        let Some(ahead) = self.ahead else { return edge + room };
+        let moved = self.rate * now.since(self.told).min(BUNCH).as_secs_f64();
+        let ahead = (ahead + moved).min(room as f64);
+        if ahead >= 0.0 { edge + ahead as u64 } else { edge.saturating_sub((-ahead) as u64) }
+    }
+
+    /// Bytes per second that are read, where that is less than the hop carries.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        match &self.drain {
+            Some(drain) => Some(drain.rate().unwrap_or(0.0)),
+            None => self.ahead.map(|_| self.rate),
+        }
+    }
+
+    /// What is sent now is not told of by any acknowledgment yet.
+    fn is_blind(&self, now: Instant) -> bool {
+        self.drain.is_some() || now < self.blind
+    }
+
+    /// Position up to which may be sent whatever the pace says. After an overflow it counts for all: a whole window at once would find half of it read at best.
+    pub(crate) fn at_once(&self, now: Instant, una: u64, edge: u64) -> u64 {
+        if self.is_blind(now) && self.rate().is_some() { una } else { edge }
+    }
+
+    /// The pace: what the edge does where that is the clock, else the rate itself.
+    fn pace(&self, now: Instant) -> Option<f64> {
+        let rate = self.rate()?;
+        // where the edge is the clock the pace only spreads what has piled up: it may be what the limit and the whole window make of it, and a little more
+        Some(if self.is_blind(now) { rate } else { self.spread }.max(LEAST_PACE))
+    }
+
+    /// When the pace lets the next byte go.
+    pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
+        let pace = self.pace(now)?;
+        let tokens = self.tokens + pace * now.since(self.filled).as_secs_f64();
+        (tokens < 0.0).then(|| now + Duration::from_secs_f64(-tokens / pace))
+    }
+
+    /// `bytes` go out now, which the pace counts for.
+    pub(crate) fn sent(&mut self, now: Instant, bytes: u64) {
+        let Some(pace) = self.pace(now) else { return };
+        let tokens = self.tokens + pace * now.since(self.filled).as_secs_f64();
+        self.tokens = tokens.min(self.burst) - bytes as f64;
+        self.filled = now;
+    }
+
+    /// The limit, not only the pace, holds something back.
+    pub(crate) fn held_back(&mut self) {
+        if let Some(look) = &mut self.look {
+            look.held = true;
+        }
+    }
+}
+
+fn trip(news: &News) -> f64 {
+    news.trip.as_secs_f64().max(1e-3)
+}
+
+fn fresh(news: &News, wait: Duration) -> Look {
+    Look { from: news.now + wait, until: None, least: f64::INFINITY, most: 0.0, held: false }
+}
+
+/// What is remembered, unless it is old.
+fn lately(value: Option<(Instant, f64)>, now: Instant) -> Option<f64> {
+    value.filter(|(at, _)| now.since(*at) < MEMORY).map(|(_, value)| value)
+}

@@ -1,0 +1,265 @@
+//! Of the pacer: shares, turns, and who goes before whom.
+
+use super::super::priority::EF;
+use super::*;
+use bentpipe_base::{Body, Dscp, Proto};
+
+fn shaper(bps: u64) -> Shaper {
+    Shaper::new(&Config { rate: Rate::from_bps(bps), framing: Size(14), ..Config::default() })
+}
+
+/// Lets the pacer run; each flow sends packets of its size. Returns the bytes of each and the time at the end.
+fn run(shaper: &mut Shaper, sizes: &[u64], turns: usize) -> (Vec<u64>, Instant) {
+    let (mut now, mut bytes) = (Instant(1_000_000_000), vec![0; sizes.len()]);
+    for flow in 0..sizes.len() {
+        shaper.request(flow as u32, Want::Data);
+    }
+    for _ in 0..turns {
+        now = now.max(shaper.deadline().expect("somebody waits"));
+        let Some(Turn::Flow(flow)) = shaper.next(now) else { panic!("it is a flow's turn") };
+        bytes[flow as usize] += sizes[flow as usize];
+        shaper.sent(now, flow, Size(sizes[flow as usize]), Some(Want::Data));
+    }
+    (bytes, now)
+}
+
+#[test]
+fn the_rate_is_a_little_less_than_the_hops() {
+    let (bytes, end) = run(&mut shaper(24_000_000), &[1514], 10_000);
+    let took =
+        end.since(Instant(1_000_000_000) + Duration::from_millis(0)).as_secs_f64() + 1514.0 * 8.0 / 24e6;
+    let rate = bytes[0] as f64 * 8.0 / took;
+    assert!((rate / (0.995 * 24e6) - 1.0).abs() < 2e-3, "{rate}");
+}
+
+/// A flow of small packets gets as many bytes as one of large ones.
+#[test]
+fn flows_share_by_bytes() {
+    let (bytes, _) = run(&mut shaper(24_000_000), &[1514, 400, 900], 30_000);
+    let mean = bytes.iter().sum::<u64>() as f64 / 3.0;
+    assert!(bytes.iter().all(|b| (*b as f64 / mean - 1.0).abs() < 0.01), "{bytes:?}");
+}
+
+#[test]
+fn repairs_go_first_and_what_passes_has_its_turn() {
+    let mut shaper = shaper(24_000_000);
+    let now = Instant(1_000_000_000);
+    shaper.request(0, Want::Data);
+    shaper.request(1, Want::Repair);
+    let packet = Packet { header_len: 28, body: Body { off: 0, len: 1000 }, ..Packet::default() };
+    assert!(shaper.pass(now, Box::new(packet)).is_none(), "it waits for its turn");
+    assert!(matches!(shaper.next(now), Some(Turn::Flow(1))));
+    shaper.sent(now, 1, Size(1514), None);
+    assert!(shaper.next(now + Duration::from_millis(10)).is_some_and(|t| matches!(t, Turn::Pass(_))));
+    assert!(matches!(shaper.next(now + Duration::from_millis(20)), Some(Turn::Flow(0))));
+    shaper.forget(0);
+    assert_eq!(shaper.deadline(), None);
+}
+
+/// Many that wait go away, and come again under the same numbers: each has one turn, and the queues do not grow.
+#[test]
+fn who_is_gone_has_no_turn() {
+    let mut shaper = shaper(24_000_000);
+    let mut now = Instant(1_000_000_000);
+    for round in 0..50 {
+        for flow in 0..1000 {
+            shaper.request(flow, if flow % 3 == 0 { Want::Repair } else { Want::Data });
+            shaper.request(flow, Want::Data);
+        }
+        for flow in 0..1000 {
+            if (flow + round) % 10 != 0 {
+                shaper.forget(flow);
+            }
+        }
+        assert!(shaper.flows.len() + shaper.repairs.len() <= 2 * 1000 + 1400);
+    }
+    let mut turns = vec![0; 1000];
+    while let Some(at) = shaper.deadline() {
+        now = now.max(at);
+        let Some(Turn::Flow(flow)) = shaper.next(now) else { continue };
+        turns[flow as usize] += 1;
+        shaper.sent(now, flow, Size(1514), None);
+    }
+    // the last round has left those with number 1, 11, 21 ...; one that asked for a repair and for data has two
+    assert!(turns.iter().enumerate().all(|(i, n)| if i % 10 == 1 { (1..=2).contains(n) } else { *n == 0 }));
+}
+
+#[test]
+fn a_super_packet_counts_every_header_and_is_cut_to_a_millisecond() {
+    let shaper = shaper(24_000_000);
+    let packet =
+        Packet { header_len: 40, segment: 1460, body: Body { off: 0, len: 4000 }, ..Packet::default() };
+    assert_eq!(shaper.cost(&packet), Size(4000 + 3 * 54));
+    assert_eq!((shaper.largest(1460), shaper.largest(1)), (2920, 3000));
+}
+
+const MARKED: Dscp = match Dscp::new(EF) {
+    Some(dscp) => dscp,
+    None => panic!("a code point"),
+};
+
+/// A packet of a flow that passes.
+fn packet(flow: u16, number: u64, len: u32, is_marked: bool) -> Pkt {
+    let dscp = if is_marked { MARKED } else { Dscp::DEFAULT };
+    let body = Body { off: number, len };
+    Box::new(Packet { sport: flow, proto: Proto::Udp, header_len: 28, dscp, body, ..Packet::default() })
+}
+
+/// Serves all until `until`; gives what passed and when, and the bytes of accelerated flows, which always have 1514 more.
+fn serve(shaper: &mut Shaper, now: &mut Instant, until: Instant, out: &mut Vec<(Instant, Pkt)>) -> u64 {
+    let mut bytes = 0;
+    while let Some(at) = shaper.deadline().filter(|at| *at <= until) {
+        *now = (*now).max(at);
+        match shaper.next(*now) {
+            Some(Turn::Pass(packet)) => out.push((*now, packet)),
+            Some(Turn::Flow(flow)) => {
+                bytes += 1514;
+                shaper.sent(*now, flow, Size(1514), Some(Want::Data));
+            }
+            None => return bytes,
+        }
+    }
+    *now = until;
+    bytes
+}
+
+/// Whatever flows send, marked or not, small or large, too much or little: the packets of each leave in the order in which they came.
+#[test]
+fn no_packet_overtakes_another_of_its_flow() {
+    let mut seed = 1_u64;
+    let mut dice = move |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % below
+    };
+    for round in 0..40 {
+        let mut shaper = shaper(2_000_000);
+        let (mut now, mut out) = (Instant(1_000_000_000), Vec::new());
+        if round % 2 == 0 {
+            shaper.request(0, Want::Data);
+        }
+        let load = 1 + dice(40);
+        for number in 0..3000 {
+            let flow = dice(6) as u16;
+            // 0 small only, 1 large only, others turn from one into the other and back
+            let is_large = flow == 1 || flow > 1 && (number / (97 * u64::from(flow))) % 2 == 1;
+            let len = if is_large { 1400 } else { 20 + dice(200) as u32 };
+            let given = packet(flow, number, len, flow > 2 && dice(3) == 0);
+            assert!(shaper.pass(now, given).is_none());
+            while let Some(packet) = shaper.overdue(now) {
+                out.push((now, packet));
+            }
+            let until = now + Duration::from_micros(dice(200) * load);
+            serve(&mut shaper, &mut now, until, &mut out);
+        }
+        let end = now + Duration::from_secs(2);
+        serve(&mut shaper, &mut now, end, &mut out);
+        assert_eq!(out.len(), 3000, "round {round}");
+        let mut last = [0; 6];
+        for (_, packet) in &out {
+            let last = &mut last[usize::from(packet.sport)];
+            assert!(*last <= packet.body.off, "round {round}: {} after {last}", packet.body.off);
+            *last = packet.body.off;
+        }
+    }
+}
+
+/// A flow that was small, and turns out to be large while its packets wait beyond the share, stays behind them; once none waits it stands with the others.
+#[test]
+fn a_flow_that_is_known_later_stands_behind_its_own_packets() {
+    let mut shaper = shaper(2_000_000);
+    let mut now = Instant(1_000_000_000);
+    for number in 0..40 {
+        shaper.pass(now, packet(7, number, 180, false));
+    }
+    shaper.pass(now, packet(7, 40, 1400, false));
+    shaper.pass(now, packet(7, 41, 60, false));
+    shaper.pass(now, packet(8, 99, 60, false));
+    assert_eq!((shaper.express.len(), shaper.passing.len()), (43, 0));
+    let (mut out, end) = (Vec::new(), now + Duration::from_secs(5));
+    serve(&mut shaper, &mut now, end, &mut out);
+    let order: Vec<u64> = out.iter().filter(|p| p.1.sport == 7).map(|p| p.1.body.off).collect();
+    assert_eq!(order, (0..42).collect::<Vec<_>>());
+    shaper.pass(now, packet(7, 42, 60, false));
+    assert_eq!((shaper.express.len(), shaper.passing.len()), (0, 1));
+}
+
+/// A call of 50 packets a second beside a hop that is full of accelerated data and of a passing flow: it waits for what leaves just then.
+#[test]
+fn a_call_waits_for_nobody() {
+    let mut shaper = shaper(8_000_000);
+    let (mut now, mut out) = (Instant(1_000_000_000), Vec::new());
+    shaper.request(0, Want::Data);
+    let mut bulk = 0;
+    for number in 0..500_u64 {
+        let begun = now;
+        shaper.pass(now, packet(1, number, 172, false));
+        for _ in 0..8 {
+            bulk += 1;
+            shaper.pass(now, packet(2, bulk, 1400, false));
+        }
+        serve(&mut shaper, &mut now, begun + Duration::from_millis(20), &mut out);
+        let call = out.iter().rev().find(|p| p.1.sport == 1 && p.1.body.off == number).expect("it has left");
+        assert!(call.0.since(begun) <= Duration::from_millis(4), "{number}: {:?}", call.0.since(begun));
+    }
+    // the packets of the other flow waited, for their turns with the accelerated one
+    assert!(out.iter().filter(|p| p.1.sport == 2).count() < 4000);
+}
+
+/// What goes first takes a tenth of the rate from the others, however much of it there is; what it has beyond that it shares with them by turns.
+#[test]
+fn who_goes_first_takes_a_tenth() {
+    for (is_marked, len) in [(false, 200), (true, 1200)] {
+        let mut shaper = shaper(8_000_000);
+        let (mut now, mut out) = (Instant(1_000_000_000), Vec::new());
+        shaper.request(0, Want::Data);
+        let (mut number, mut bytes) = (0, 0);
+        for _ in 0..1000 {
+            // as much as the hop carries; what would wait for too long leaves beside all others
+            for _ in 0..10_000 / (len + 42) {
+                number += 1;
+                shaper.pass(now, packet(1, number, len as u32, is_marked));
+                while shaper.overdue(now).is_some() {}
+            }
+            let until = now + Duration::from_millis(10);
+            bytes += serve(&mut shaper, &mut now, until, &mut out);
+        }
+        let others = bytes as f64 * 8.0 / 10.0 / (0.995 * 8e6);
+        let first =
+            out.iter().map(|p| p.1.wire_len().0 + 14).sum::<u64>() as f64 * 8.0 / 10.0 / (0.995 * 8e6);
+        // beyond the tenth, packet by packet
+        let size = (len + 42) as f64;
+        let wanted = 0.9 * 1514.0 / (1514.0 + size);
+        assert!((others - wanted).abs() < 0.02, "{is_marked}: {others}, not {wanted}");
+        assert!((first + others - 1.0).abs() < 0.01, "{first} {others}");
+    }
+}
+
+/// An accelerated flow of keystrokes goes before one that fills the hop, until it sends something large.
+#[test]
+fn an_accelerated_flow_of_small_packets_goes_first() {
+    let mut shaper = shaper(8_000_000);
+    let now = Instant(1_000_000_000);
+    let turn = |shaper: &mut Shaper, at: Instant| match shaper.next(at) {
+        Some(Turn::Flow(flow)) => flow,
+        other => panic!("{other:?}"),
+    };
+    shaper.request(0, Want::Data);
+    shaper.request(1, Want::Data);
+    let later = |n: u64| now + Duration::from_millis(10 * n);
+    // nothing is known of either
+    assert_eq!(turn(&mut shaper, later(0)), 0);
+    shaper.sent(later(0), 0, Size(8000), Some(Want::Data));
+    assert_eq!(turn(&mut shaper, later(1)), 1);
+    shaper.sent(later(1), 1, Size(114), None);
+    for n in 2..10 {
+        shaper.request(1, Want::Data);
+        assert_eq!(turn(&mut shaper, later(n)), 1, "it goes first");
+        shaper.sent(later(n), 1, Size(if n == 9 { 1514 } else { 114 }), None);
+    }
+    shaper.request(1, Want::Data);
+    assert_eq!(turn(&mut shaper, later(20)), 0, "it is one of many");
+    shaper.forget(1);
+    shaper.mark(1, true);
+    shaper.request(1, Want::Data);
+    assert_eq!(turn(&mut shaper, later(30)), 1, "marked, it goes first whatever it sends");
+}

@@ -1,0 +1,234 @@
+//! FQ-CoDel: a queue for each flow, served in turn by bytes, each under CoDel.
+//!
+//! Source: RFC 8290, sections 4 and 5; the scheduler is deficit round robin with two lists. A packet's flow is hashed to one of `flows` queues. A queue that becomes active goes to
+//! the end of the list of new queues with a quantum of credit; new queues are served before old ones, so a flow that sends less than a quantum in a round does not wait for
+//! the others. The queue at the head of a list
+//!
+//! ```text
+//! credit <= 0:     gets a quantum more, and goes to the end of the old ones
+//! empty:           goes to the end of the old ones if it was new, becomes inactive if it was old
+//! else:            CoDel's next packet, whose bytes are taken off the credit
+//! ```
+//!
+//! When a packet has been put in and all together exceed the buffer, the queue with most bytes loses packets from its front, half of them but at most 64 (section 4.1).
+//! Flows whose hashes fall together share a queue; the hash has a key, so that it is another in each run (section 5.3).
+//!
+//! The link asks a packet for the hash of its flow ([`bentpipe_base::Packet::flow`]) and knows nothing else of it.
+//!
+//! Defaults: 1024 flows; the quantum is 1500 B, an Ethernet MTU as a link counts it (RFC: 1514 B with the header of Ethernet, which it counts); target, interval and ECN as CoDel.
+//!
+//! Deviations: the buffer is the link's (`buffer`), not 10240 packets. A packet that would not fit into an empty buffer is refused and drops no other. `bytes()` in
+//! CoDel's test is that of the flow's own queue, as RFC 8289 has it; Linux takes that of all.
+
+use crate::codel::{Codel, Control, Lane};
+use crate::queue::{Capacity, Dropped, Refused};
+use bentpipe_base::trace::DropCause;
+use bentpipe_base::{Instant, Packet, Pkt, Size};
+use std::collections::VecDeque;
+
+/// Parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCodel {
+    /// Of each queue.
+    pub codel: Codel,
+    /// Bytes that a queue may send in its turn, at least [`FqCodel::LEAST_QUANTUM`].
+    pub quantum: Size,
+    /// Number of queues, at least 1 and at most [`FqCodel::MOST_FLOWS`].
+    pub flows: u32,
+}
+
+impl FqCodel {
+    /// Most queues, as in Linux.
+    pub const MOST_FLOWS: u32 = 65_536;
+    /// Smallest quantum, as in Linux: with less, a large packet would take thousands of turns.
+    pub const LEAST_QUANTUM: Size = Size(256);
+}
+
+impl Default for FqCodel {
+    fn default() -> Self {
+        Self { codel: Codel::default(), quantum: Size(1500), flows: 1024 }
+    }
+}
+
+/// Most packets that the fattest queue loses at once.
+const BATCH: usize = 64;
+
+/// One queue.
+#[derive(Debug, Default)]
+struct Flow {
+    lane: Lane,
+    control: Control,
+    credit: i64,
+    /// In one of the lists.
+    active: bool,
+}
+
+/// All queues of a link.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    parameters: FqCodel,
+    quantum: i64,
+    key: u64,
+    queues: Vec<Flow>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: usize,
+    bytes: Size,
+    /// The largest packet seen.
+    largest: Size,
+}
+
+impl Flows {
+    /// `key` makes the hash.
+    pub(crate) fn new(parameters: FqCodel, key: u64) -> Self {
+        let flows = parameters.flows.clamp(1, FqCodel::MOST_FLOWS);
+        Self {
+            parameters,
+            quantum: i64::try_from(parameters.quantum.0)
+                .unwrap_or(i64::MAX)
+                .max(FqCodel::LEAST_QUANTUM.0 as i64),
+            key,
+            queues: (0..flows).map(|_| Flow::default()).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: Size::ZERO,
+            largest: Size::ZERO,
+        }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.packets
+    }
+
+    pub(crate) const fn marks(&self) -> bool {
+        self.parameters.codel.ecn
+    }
+
+    pub(crate) const fn bytes(&self) -> Size {
+        self.bytes
+    }
+
+    /// The queue of a packet.
+    fn index(&self, packet: &Packet) -> u32 {
+        let hash = bentpipe_base::mix(packet.flow() ^ self.key);
+        // the upper half, scaled: no division, and no bias that matters
+        (((hash >> 32) * self.queues.len() as u64) >> 32) as u32
+    }
+
+    /// Makes a queue active.
+    fn activate(&mut self, index: u32) {
+        let flow = &mut self.queues[index as usize];
+        if !flow.active {
+            flow.active = true;
+            flow.credit = self.quantum;
+            self.new.push_back(index);
+        }
+    }
+
+    /// The link had nothing to send: whoever asked for a packet then found all queues empty.
+    pub(crate) fn rest(&mut self) {
+        debug_assert!(self.packets == 0, "packets wait");
+        for index in self.new.drain(..).chain(self.old.drain(..)) {
+            self.queues[index as usize].active = false;
+        }
+    }
+
+    /// A packet was served at once, as nothing waited: as if it had been put in and taken out.
+    pub(crate) fn pass(&mut self, packet: &Packet) {
+        let index = self.index(packet);
+        self.largest = self.largest.max(packet.wire_len());
+        self.activate(index);
+        let flow = &mut self.queues[index as usize];
+        flow.credit = flow.credit.saturating_sub(packet.wire_len().0 as i64);
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        packet: Pkt,
+        now: Instant,
+        capacity: Capacity,
+        dropped: &mut Dropped,
+    ) -> Result<(), Refused> {
+        let size = packet.wire_len();
+        if !capacity.holds(1, size) {
+            return Err(Refused::Arrival(packet));
+        }
+        let index = self.index(&packet);
+        self.largest = self.largest.max(size);
+        self.packets += 1;
+        self.bytes += size;
+        self.queues[index as usize].lane.push(now, packet);
+        self.activate(index);
+        while !capacity.holds(self.packets, self.bytes) {
+            self.drop_batch(dropped);
+        }
+        Ok(())
+    }
+
+    /// Drops from the front of the queue with most bytes.
+    fn drop_batch(&mut self, dropped: &mut Dropped) {
+        let active = self.new.iter().chain(&self.old).copied();
+        // the first of equals, so that it is always the same
+        let fattest = active.fold(None, |best: Option<(u32, Size)>, index| {
+            let bytes = self.queues[index as usize].lane.bytes;
+            if best.is_some_and(|b| b.1 >= bytes) { best } else { Some((index, bytes)) }
+        });
+        let Some((index, bytes)) = fattest else { return };
+        let lane = &mut self.queues[index as usize].lane;
+        for _ in 0..BATCH {
+            let Some((_, packet)) = lane.pop() else { break };
+            self.packets -= 1;
+            self.bytes = self.bytes - packet.wire_len();
+            dropped.push(packet, DropCause::QueueFull);
+            if lane.bytes.0 <= bytes.0 / 2 {
+                break;
+            }
+        }
+    }
+
+    pub(crate) fn pop(&mut self, now: Instant, dropped: &mut Dropped) -> Option<Pkt> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let index = *if is_new { self.new.front() } else { self.old.front() }?;
+            let flow = &mut self.queues[index as usize];
+            if flow.credit <= 0 {
+                self.replenish(index);
+                continue;
+            }
+            let before = (flow.lane.len(), flow.lane.bytes);
+            let packet =
+                flow.control.dequeue(&self.parameters.codel, &mut flow.lane, (now, self.largest), dropped);
+            self.packets -= before.0 - flow.lane.len();
+            self.bytes = self.bytes - (before.1 - flow.lane.bytes);
+            match packet {
+                Some(packet) => {
+                    flow.credit = flow.credit.saturating_sub(packet.wire_len().0 as i64);
+                    return Some(packet);
+                }
+                None if is_new => {
+                    self.new.pop_front();
+                    self.old.push_back(index);
+                }
+                None => {
+                    flow.active = false;
+                    self.old.pop_front();
+                }
+            }
+        }
+    }
+
+    /// The queue at the head has used up its turn.
+    fn replenish(&mut self, index: u32) {
+        if self.new.pop_front().is_none() {
+            self.old.pop_front();
+        }
+        self.old.push_back(index);
+        let flow = &mut self.queues[index as usize];
+        flow.credit = flow.credit.saturating_add(self.quantum);
+    }
+}
+
+#[cfg(test)]
+#[path = "fq_codel_tests.rs"]
+mod tests;

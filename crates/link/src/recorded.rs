@@ -1,0 +1,89 @@
+//! A recorded series: a value that holds from one instant until the next, as of delays and losses that somebody measured.
+//!
+//! Of a recording of round trips every 10 ms each holds for 10 ms. What is between two samples nobody has seen: there are no straight lines, which would hide the steps that
+//! handovers make. A series can start over when it ends.
+//!
+//! A packet's loss is drawn with what holds when its transmission begins, its delay is what holds when it ends; when the delay drops, packets keep their order.
+
+use crate::state::{Process, State};
+use crate::step::SHORTEST_STEP;
+use bentpipe_base::{Cx, Duration, Instant, Probability};
+use core::fmt::Debug;
+use std::sync::Arc;
+
+/// A value over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded<T> {
+    /// Instants in order, and the value from there on. Before the first holds the first.
+    pub points: Arc<[(Instant, T)]>,
+    /// Start over after this time, which is later than the last point.
+    pub repeat: Option<Duration>,
+}
+
+impl<T: Copy> Recorded<T> {
+    /// What holds at `at`, and until when.
+    pub(crate) fn value(&self, at: Instant) -> (Option<T>, Instant) {
+        let (value, until) = at_instant(&self.points, self.repeat, at);
+        (value.or_else(|| self.points.first().map(|p| p.1)), until)
+    }
+}
+
+/// The value of the last of `points` that is not after `at`, with the time counted anew after each `repeat`; and until when it holds.
+pub(crate) fn at_instant<T: Copy>(
+    points: &[(Instant, T)],
+    repeat: Option<Duration>,
+    at: Instant,
+) -> (Option<T>, Instant) {
+    // never stands for one that does not start over
+    let repeat = repeat.map_or(Duration(u64::MAX), |r| r.max(SHORTEST_STEP));
+    let within = Duration(at.0 % repeat.0);
+    let begin = Instant(at.0 - within.0);
+    let after = points.partition_point(|p| p.0.0 <= within.0);
+    let value = after.checked_sub(1).and_then(|i| points.get(i)).map(|p| p.1);
+    let next = points.get(after).map_or(repeat, |p| Duration(p.0.0).min(repeat));
+    (value, begin + next)
+}
+
+/// The series of a direction at work.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    pub(crate) delay: Option<Recorded<Duration>>,
+    pub(crate) loss: Option<Recorded<Probability>>,
+}
+
+impl Process for Replay {
+    fn apply(&mut self, at: Instant, _cx: &mut Cx<'_>, state: &mut State) -> Instant {
+        let mut until = Instant::NEVER;
+        if let Some((delay, end)) = self.delay.as_ref().map(|series| series.value(at)) {
+            state.one_way = delay.unwrap_or(state.one_way);
+            until = until.min(end);
+        }
+        if let Some((loss, end)) = self.loss.as_ref().map(|series| series.value(at)) {
+            state.loss = loss.map_or(state.loss, Probability::get);
+            until = until.min(end);
+        }
+        until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_holds_until_the_next_and_the_first_before_it() {
+        let points = [(Instant(10), 1), (Instant(20), 2)];
+        let series = |repeat| Recorded { points: points.into(), repeat };
+        let once = series(None);
+        for (at, expected) in [(0, (1, 10)), (10, (1, 20)), (19, (1, 20))] {
+            assert_eq!(once.value(Instant(at)), (Some(expected.0), Instant(expected.1)), "{at}");
+        }
+        assert_eq!(once.value(Instant(20)), (Some(2), Instant::NEVER));
+        // 100 us, the shortest
+        let again = series(Some(Duration(30)));
+        assert_eq!(again.value(Instant(99_999)), (Some(2), Instant(100_000)));
+        assert_eq!(again.value(Instant(100_005)), (Some(1), Instant(100_010)));
+        let empty = Recorded::<u8> { points: [].into(), repeat: None };
+        assert_eq!(empty.value(Instant(5)), (None, Instant::NEVER));
+    }
+}

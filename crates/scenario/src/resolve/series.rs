@@ -1,0 +1,119 @@
+//! `delay` and `loss` over time: steps, or a recording.
+
+use super::dynamics::{repeat, rising, step_or};
+use super::exactly_one;
+use super::ground::Ground;
+use crate::diagnostic::{Fault, Result};
+use crate::form::At;
+use crate::keys::{DelayKeys, LossKeys};
+use crate::lists::{Pairs, Path};
+use crate::scalars::Name;
+use crate::source::Span;
+use bentpipe_base::{Duration, Instant, Probability};
+use bentpipe_link::{Recorded, SHORTEST_STEP};
+use std::sync::Arc;
+
+/// Time that a line of a recording stands for.
+const EVERY: Duration = Duration::from_millis(10);
+/// The column of a table that is taken.
+const COLUMN: &str = "rtt";
+
+/// What both tables have.
+struct Source<'a, T> {
+    key: &'a str,
+    span: Span,
+    steps: Option<&'a At<Pairs<Instant, T>>>,
+    trace: Option<&'a At<Path>>,
+    column: Option<&'a At<Name>>,
+    every: Option<At<Duration>>,
+    repeat: Option<At<Duration>>,
+}
+
+/// Delays over time.
+pub(super) fn delay(keys: &DelayKeys, span: Span, ground: &Ground<'_>) -> Result<Recorded<Duration>> {
+    let source = Source {
+        key: "delay",
+        span,
+        steps: keys.steps.as_ref(),
+        trace: keys.trace.as_ref(),
+        column: keys.column.as_ref(),
+        every: keys.every,
+        repeat: keys.repeat,
+    };
+    source.resolve(|path, column, every| ground.delays(path, column, every))
+}
+
+/// Losses over time.
+pub(super) fn loss(keys: &LossKeys, span: Span, ground: &Ground<'_>) -> Result<Recorded<Probability>> {
+    let source = Source {
+        key: "loss",
+        span,
+        steps: keys.steps.as_ref(),
+        trace: keys.trace.as_ref(),
+        column: keys.column.as_ref(),
+        every: keys.every,
+        repeat: keys.repeat,
+    };
+    source.resolve(|path, column, every| ground.losses(path, column, every))
+}
+
+impl<T: Copy> Source<'_, T> {
+    fn resolve(
+        &self,
+        read: impl Fn(
+            &At<Path>,
+            (Option<&At<Name>>, &str),
+            (Option<Span>, Duration),
+        ) -> Result<(Arc<[(Instant, T)]>, Duration)>,
+    ) -> Result<Recorded<T>> {
+        match (self.steps, self.trace) {
+            (Some(steps), None) => self.steps(&steps.value),
+            (None, Some(path)) => {
+                if let Some(guilty) = self.repeat {
+                    let label = "a recording starts over when it ends";
+                    return Err(Fault::new(guilty.span, "`repeat` goes with `steps`", label));
+                }
+                let every = step_or("every", self.every, EVERY)?;
+                let column = self.column.map_or(COLUMN, |c| c.value.0.as_str());
+                let (points, length) =
+                    read(path, (self.column, column), (self.every.map(|e| e.span), every))?;
+                Ok(Recorded { points, repeat: Some(length) })
+            }
+            _ => Err(exactly_one(self.span, self.key, "steps, trace")),
+        }
+    }
+
+    fn steps(&self, steps: &Pairs<Instant, T>) -> Result<Recorded<T>> {
+        for (key, guilty) in [("column", self.column.map(|c| c.span)), ("every", self.every.map(|e| e.span))]
+        {
+            if let Some(span) = guilty {
+                return Err(Fault::new(span, format!("`{key}` goes with `trace`"), "steps say their times"));
+            }
+        }
+        rising("steps", steps)?;
+        if let Some(two) = steps.0.windows(2).find(|two| two[1].0.value.since(two[0].0.value) < SHORTEST_STEP)
+        {
+            let label = format!("at least {SHORTEST_STEP} after the one before");
+            return Err(Fault::new(two[1].0.span, "this step comes too soon", label));
+        }
+        let points: Arc<[_]> = steps.0.iter().map(|(at, value)| (at.value, value.value)).collect();
+        let repeat = self.repeat.map(|r| repeat(r, &points)).transpose()?;
+        Ok(Recorded { points, repeat })
+    }
+}
+
+/// The mean over a series from its beginning to its end, the last point without a `repeat`.
+pub(super) fn mean(series: &Recorded<Duration>) -> Duration {
+    let end = series.repeat.or_else(|| series.points.last().map(|p| Duration(p.0.0))).unwrap_or_default();
+    let (mut sum, mut time) = (0_u128, 0_u128);
+    let mut from = Instant::ZERO;
+    for (i, &(_, value)) in series.points.iter().enumerate() {
+        // the first holds from the beginning on
+        let to = series.points.get(i + 1).map_or(Instant(end.0), |p| p.0);
+        let length = u128::from(to.since(from).0);
+        (sum, time) = (sum + length * u128::from(value.0), time + length);
+        from = to;
+    }
+    let single = || series.points.first().map_or(Duration::ZERO, |p| p.1);
+    sum.checked_div(time).map_or_else(single, |mean| Duration(mean as u64))
+}

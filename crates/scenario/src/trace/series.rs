@@ -1,0 +1,308 @@
+//! Recordings of delay and loss: a number per line, or IRTT's round trips as the LENS dataset has them.
+//!
+//! Source of the second: Zhao and Pan, "LENS: a LEO satellite network measurement dataset", ACM MMSys 2024: `timestamp,rtt,uplink,downlink`, the time in nanoseconds (or, in its
+//! files of `ping`, seconds), the others in milliseconds; -1 for a lost packet, in `rtt` where it is not known which way; then the other columns of the row say 0.
+//! Its packets were sent every 10 ms.
+
+use super::{Wrong, lines, wrong};
+use crate::quantity::{self, exact};
+use bentpipe_base::{Duration, Instant, Probability};
+use bentpipe_link::SHORTEST_STEP;
+
+/// Most lines of a recording.
+const MAX_LINES: usize = 100_000;
+/// From so many digits on a time is in nanoseconds: as seconds it would be beyond any clock.
+const NANOSECOND_DIGITS: usize = 15;
+
+/// What a recording holds: from each instant on a delay, or `None` for a packet that was lost; and how long it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recording {
+    pub(crate) samples: Vec<(Instant, Sample)>,
+    pub(crate) length: Duration,
+}
+
+/// One line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sample {
+    /// The delay.
+    Delay(Duration),
+    /// The packet was lost.
+    Lost,
+    /// The packet was lost on the other way: nothing is known of this one.
+    Unknown,
+}
+
+/// True when the first line is the header of a table.
+pub(crate) fn is_table(text: &str) -> bool {
+    text.lines()
+        .next()
+        .is_some_and(|first| first.contains(',') && first.contains(|c: char| c.is_alphabetic()))
+}
+
+/// A delay in milliseconds per line, each for `every`; -1 for a lost packet.
+pub(crate) fn delays(text: &str, every: Duration) -> Result<Recording, Wrong> {
+    let samples = plain(text, every, |n, line| {
+        sample(line, 1).ok_or_else(|| {
+            let label = "each line holds a one-way delay in milliseconds, or -1 for a lost packet";
+            wrong(n, format!("\"{}\" is not a delay", crate::scalars::shown(line)), label)
+        })
+    })?;
+    let length = every * samples.len() as u64;
+    Ok(Recording { samples, length })
+}
+
+/// A probability per line, each for `every`; and how long it is.
+pub(crate) fn losses(text: &str, every: Duration) -> Result<(Vec<(Instant, Probability)>, Duration), Wrong> {
+    let samples = plain(text, every, |n, line| {
+        let p = line.parse::<f64>().ok().and_then(Probability::new);
+        p.ok_or_else(|| {
+            let label = "each line holds a probability of loss, from 0 to 1";
+            wrong(n, format!("\"{}\" is not a probability", crate::scalars::shown(line)), label)
+        })
+    })?;
+    let length = every * samples.len() as u64;
+    Ok((samples, length))
+}
+
+fn plain<T>(
+    text: &str,
+    every: Duration,
+    read: impl Fn(usize, &str) -> Result<T, Wrong>,
+) -> Result<Vec<(Instant, T)>, Wrong> {
+    let mut all = Vec::new();
+    for (n, line) in lines(text) {
+        if all.len() == MAX_LINES {
+            return Err(wrong(n, "the recording is too long", format!("the limit is {MAX_LINES} lines")));
+        }
+        let at = Instant::ZERO + every * all.len() as u64;
+        if at.0 > quantity::YEAR {
+            return Err(wrong(n, "the recording is longer than a year", format!("a line is for {every}")));
+        }
+        all.push((at, read(n, line)?));
+    }
+    if all.is_empty() {
+        Err(wrong(1, "the recording is empty", "it needs at least one line"))
+    } else {
+        Ok(all)
+    }
+}
+
+/// A column of a table with the header `timestamp,...`. Half of `rtt` is taken for one way.
+pub(crate) fn table(text: &str, column: &str) -> Result<Recording, Wrong> {
+    let mut lines = lines(text);
+    let names: Vec<&str> = lines.next().map_or("", |first| first.1).split(',').map(str::trim).collect();
+    let place = |name: &str| names.iter().position(|n| *n == name);
+    let time = place("timestamp")
+        .ok_or_else(|| wrong(1, "there is no column `timestamp`", "the first line names the columns"))?;
+    let own = place(column).filter(|place| *place != time).ok_or_else(|| {
+        let others: Vec<&str> = names.iter().copied().filter(|n| *n != "timestamp").collect();
+        wrong(1, format!("there is no column `{column}`"), format!("its columns are {}", others.join(", ")))
+    })?;
+    let (shared, halves) = (place("rtt").filter(|rtt| *rtt != own), if column == "rtt" { 2 } else { 1 });
+    let mut all: Vec<(u64, Sample)> = Vec::new();
+    for (n, line) in lines {
+        if all.len() == MAX_LINES {
+            return Err(wrong(n, "the recording is too long", format!("the limit is {MAX_LINES} lines")));
+        }
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        let shown = crate::scalars::shown(line);
+        if cells.len() != names.len() {
+            let label = format!("the header names {} columns, this line has {}", names.len(), cells.len());
+            return Err(wrong(n, format!("\"{shown}\" is not a row of the table"), label));
+        }
+        let at = timestamp(cells[time]).ok_or_else(|| {
+            let label = "a time in nanoseconds, or in seconds with a point";
+            wrong(n, format!("\"{}\" is not a timestamp", crate::scalars::shown(cells[time])), label)
+        })?;
+        let value = |place: usize, halves| {
+            sample(cells[place], halves).ok_or_else(|| {
+                let label = format!("`{}` is in milliseconds, or -1 for a lost packet", names[place]);
+                wrong(n, format!("\"{}\" is not a delay", crate::scalars::shown(cells[place])), label)
+            })
+        };
+        let mut sample = value(own, halves)?;
+        let others = names
+            .iter()
+            .enumerate()
+            .filter(|(i, name)| *i != own && matches!(**name, "rtt" | "uplink" | "downlink"));
+        for (i, _) in others {
+            // a packet that was lost elsewhere says 0 here, unless nobody knows where
+            if value(i, 1)? == Sample::Lost && sample != Sample::Lost {
+                sample = if Some(i) == shared || halves == 2 { Sample::Lost } else { Sample::Unknown };
+            }
+        }
+        match all.last() {
+            Some((last, _)) if at <= *last => {
+                return Err(wrong(
+                    n,
+                    "the recording goes back in time",
+                    "each time is later than the one before",
+                ));
+            }
+            Some((last, _)) if at - last < SHORTEST_STEP.0 => {}
+            _ => all.push((at, sample)),
+        }
+    }
+    finish(all)
+}
+
+/// Counts the time from the first row on. The last holds as long as the others do on average.
+fn finish(all: Vec<(u64, Sample)>) -> Result<Recording, Wrong> {
+    let (Some(&(first, _)), Some(&(last, _))) = (all.first(), all.last()) else {
+        return Err(wrong(2, "the recording is empty", "it needs at least two rows"));
+    };
+    if all.len() < 2 {
+        return Err(wrong(2, "the recording is too short", "it needs at least two rows"));
+    }
+    let gap = (last - first) / (all.len() as u64 - 1);
+    let length = Duration((last - first).saturating_add(gap));
+    if length.0 > quantity::YEAR {
+        return Err(wrong(all.len() + 1, "the recording is longer than a year", ""));
+    }
+    let samples = all.into_iter().map(|(at, sample)| (Instant(at - first), sample)).collect();
+    Ok(Recording { samples, length })
+}
+
+/// Nanoseconds.
+fn timestamp(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if digits && text.len() >= NANOSECOND_DIGITS {
+        return text.parse().ok();
+    }
+    let (number, rest) = quantity::split(text);
+    if number.is_empty() || !rest.is_empty() {
+        return None;
+    }
+    exact(number, 1_000_000_000).ok()
+}
+
+/// Milliseconds, or -1; `halves` is 2 for what two ways take.
+fn sample(text: &str, halves: u64) -> Option<Sample> {
+    let ms = text.parse::<f64>().ok()?;
+    if ms.total_cmp(&-1.0).is_eq() {
+        return Some(Sample::Lost);
+    }
+    let ns = ms * 1e6 / halves as f64;
+    (ns >= 0.0 && ns <= quantity::YEAR as f64).then_some(Sample::Delay(Duration((ns + 0.5) as u64)))
+}
+
+impl Recording {
+    /// The delays: a packet that was lost has that of the one before, at the beginning that of the next. `None` when all were lost.
+    pub(crate) fn delays(&self) -> Option<Vec<(Instant, Duration)>> {
+        let known = |s: &(Instant, Sample)| match s.1 {
+            Sample::Delay(delay) => Some(delay),
+            Sample::Lost | Sample::Unknown => None,
+        };
+        let mut last = self.samples.iter().find_map(known)?;
+        let hold = |s: &(Instant, Sample)| {
+            last = known(s).unwrap_or(last);
+            (s.0, last)
+        };
+        Some(merged(self.samples.iter().map(hold)))
+    }
+
+    /// The losses: 1 where a packet was lost.
+    pub(crate) fn losses(&self) -> Vec<(Instant, Probability)> {
+        let p = |s: &(Instant, Sample)| {
+            (s.0, if s.1 == Sample::Lost { Probability::ONE } else { Probability::ZERO })
+        };
+        merged(self.samples.iter().map(p))
+    }
+}
+
+/// Without values that repeat the one before.
+pub(crate) fn merged<T: Copy + PartialEq>(samples: impl Iterator<Item = (Instant, T)>) -> Vec<(Instant, T)> {
+    let mut all: Vec<(Instant, T)> = Vec::new();
+    for (at, value) in samples {
+        if all.last().is_none_or(|last| last.1 != value) {
+            all.push((at, value));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEN: Duration = Duration::from_millis(10);
+
+    fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_delay_per_line_holds_for_an_interval_and_a_loss_keeps_the_delay() {
+        let read = delays("-1\n20.5\r\n20.5\n-1\n31", TEN).unwrap();
+        assert_eq!(read.length, TEN * 5);
+        assert_eq!(read.delays(), Some(vec![(at(0), us(20_500)), (at(40), us(31_000))]));
+        let (one, zero) = (Probability::ONE, Probability::ZERO);
+        assert_eq!(read.losses(), [(at(0), one), (at(10), zero), (at(30), one), (at(40), zero)]);
+        assert_eq!(delays("-1\n-1\n", TEN).unwrap().delays(), None);
+    }
+
+    /// The example of the dataset's description, with what each column makes of it.
+    #[test]
+    fn a_table_of_irtt_says_which_way_a_packet_was_lost() {
+        let text = "timestamp,rtt,uplink,downlink\n1705744800616897349,0,0,-1\n1705744800626565141,120.126123,72.439368,47.68675\n\
+                    1705744800636737402,-1,0,0\n1705744800646307744,0,-1,0\n";
+        let samples = |column| table(text, column).unwrap().samples.iter().map(|s| s.1).collect::<Vec<_>>();
+        let (lost, unknown, delay) = (Sample::Lost, Sample::Unknown, |ns| Sample::Delay(Duration(ns)));
+        assert_eq!(samples("uplink"), [unknown, delay(72_439_368), lost, lost]);
+        assert_eq!(samples("downlink"), [lost, delay(47_686_750), lost, unknown]);
+        assert_eq!(samples("rtt"), [lost, delay(60_063_062), lost, lost]);
+        let read = table(text, "rtt").unwrap();
+        assert_eq!(read.samples[1].0, Instant(9_667_792));
+        assert_eq!(read.length, Duration(29_410_395 + 29_410_395 / 3));
+        let ping = table("timestamp,rtt\n1705744800.533641,91.8\n1705744800.55492,96.5\n", "rtt").unwrap();
+        assert_eq!(ping.samples, [(Instant(0), delay(45_900_000)), (Instant(21_279_000), delay(48_250_000))]);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (text, line) in [
+            ("", 1),
+            ("20\nx", 2),
+            ("20\n\n20", 2),
+            ("20\n-2", 2),
+            ("nan", 1),
+            ("20\ninf", 2),
+            ("1e99", 1),
+            ("20, 30", 1),
+        ] {
+            assert_eq!(delays(text, TEN).map_err(|w| w.line), Err(line), "{text:?}");
+        }
+        for (text, line) in [("", 1), ("0\n1.5", 2), ("0.5\n-1", 2), ("0\nnan", 2)] {
+            assert_eq!(losses(text, TEN).map_err(|w| w.line), Err(line), "{text:?}");
+        }
+        for (text, line) in [
+            ("rtt,uplink\n1,2", 1),
+            ("timestamp,uplink\n1,2", 1),
+            ("timestamp,rtt\n", 2),
+            ("timestamp,rtt\n1,2\n", 2),
+            ("timestamp,rtt\n1,2\n2", 3),
+            ("timestamp,rtt\n1,2\n2,3,4", 3),
+            ("timestamp,rtt\n1,2\n1,3", 3),
+            ("timestamp,rtt\n1,2\n0.5,3", 3),
+            ("timestamp,rtt\n1,2\nx,3", 3),
+            ("timestamp,rtt\n1,2\n-5,3", 3),
+            ("timestamp,rtt\n1,2\n2,-3", 3),
+            ("timestamp,rtt\n1,2\n2,", 3),
+            ("timestamp,rtt\n1,2\n99999999999999999999999,3", 3),
+            ("timestamp,rtt\n1,2\n1705744800616897349,3", 3),
+            ("timestamp,rtt,uplink\n1,2,3\n2,2,x", 3),
+        ] {
+            assert_eq!(table(text, "rtt").map_err(|w| w.line), Err(line), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn rows_closer_than_any_step_are_left_out() {
+        let read = table("timestamp,rtt\n1,2\n1.00001,4\n1.0002,6\n1.01,8\n", "rtt").unwrap();
+        assert_eq!(read.samples.iter().map(|s| s.0.0).collect::<Vec<_>>(), [0, 200_000, 10_000_000]);
+    }
+}

@@ -1,0 +1,87 @@
+//! Eight flows of mixed kinds and datagrams beside each other (7).
+//!
+//! Old receivers get a sixth of a fair share without a gateway; what they gain, others had. So a flow is asked for 0.97 of what it had without, or of its
+//! fair share of the hop (max-min: what nobody else's demand leaves), whichever is less. Nobody is to pay for copies or repairs of another.
+
+use super::run::Bed;
+use crate::accept::List;
+use crate::accept::place::judge;
+use lab::Outcome;
+use lab::stats::mean;
+
+/// Old and modern receivers, slow ones, all senders; and what each asks for at most, Mbit/s.
+const FLOWS: [(&str, f64); 8] = [
+    ("cc=cubic", MOST),
+    ("cc=cubic,old", MOST),
+    ("cc=reno", MOST),
+    ("cc=reno,old", MOST),
+    ("cc=bbr", MOST),
+    ("cc=bbr,old", MOST),
+    ("cc=cubic,reader=1e6", 1.0),
+    ("cc=cubic,app=1e6", 1.0),
+];
+/// What the hop carries, Mbit/s of payload, and the datagrams among it.
+const MOST: f64 = 23.2;
+const UDP: f64 = 1.0;
+const LOSSES: [(&str, f64); 2] = [("0", 0.0), ("1e-3", 1e-3)];
+const SEEDS: u64 = 5;
+const LEAST: f64 = 0.97;
+
+pub(super) fn check(bed: &Bed, list: &mut List) {
+    for (loss, p) in LOSSES {
+        let flows: Vec<String> = FLOWS.iter().map(|(f, _)| format!("--flow {f}")).collect();
+        let words = format!("{} --udp 1e6 --loss {loss} --seconds 100 --from 20", flows.join(" "));
+        let pair =
+            |seed| Ok((rates(bed, &words, seed)?, rates(bed, &format!("{words} --no-gateway"), seed)?));
+        let pairs: Outcome<Vec<_>> = bed.seeds(SEEDS).map(pair).collect();
+        let demands: Vec<f64> = FLOWS.iter().map(|(_, most)| *most).chain([UDP]).collect();
+        let fair = fair_shares(&demands, MOST);
+        for (i, name) in FLOWS.iter().map(|(name, _)| *name).chain(["udp"]).enumerate() {
+            // datagrams that the hop loses are nobody's fault
+            let fair = if name == "udp" { fair[i] * (1.0 - 3.0 * p) } else { fair[i] };
+            let shares = pairs.as_ref().map_err(Clone::clone).map(|all| {
+                all.iter().map(|(with, without)| with[i] / without[i].min(fair).max(1e-3)).collect::<Vec<_>>()
+            });
+            let what = format!("mixed, loss {loss}: {name}: >= {LEAST} of without or a fair share");
+            list.line(
+                7,
+                &judge(&what, shares, |all| {
+                    // a fault is what the interval shows, not the mean
+                    let (middle, half) = mean(&all);
+                    let high = if half.is_nan() { middle } else { middle + half };
+                    (format!("{middle:.3} +- {half:.3}"), high >= LEAST)
+                }),
+            );
+        }
+    }
+}
+
+/// Max-min: who asks for less than an equal part gets it, the others share the rest.
+fn fair_shares(demands: &[f64], total: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..demands.len()).collect();
+    order.sort_by(|a, b| demands[*a].total_cmp(&demands[*b]));
+    let (mut shares, mut left) = (vec![0.0; demands.len()], total);
+    for (done, i) in order.into_iter().enumerate() {
+        shares[i] = demands[i].min(left / (demands.len() - done) as f64);
+        left -= shares[i];
+    }
+    shares
+}
+
+/// Mbit/s of each flow, and of the datagrams that arrived.
+fn rates(bed: &Bed, words: &str, seed: u64) -> Outcome<Vec<f64>> {
+    let run = bed.run(words, seed)?;
+    let flow = |i| run.figure(&format!("/flows/{i}/goodput_mbps"));
+    (0..FLOWS.len()).map(flow).chain([run.figure("/udp/received_mbps")]).collect()
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_little_gets_it() {
+        assert_eq!(fair_shares(&[9.0, 1.0, 9.0], 7.0), [3.0, 1.0, 3.0]);
+        assert_eq!(fair_shares(&[1.0, 2.0], 7.0), [1.0, 2.0]);
+    }
+}

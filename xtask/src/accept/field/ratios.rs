@@ -1,0 +1,118 @@
+//! Never worse than without (7): the matrix, transfers, and which senders are passed.
+
+use super::run::Bed;
+use crate::accept::List;
+use crate::accept::place::judge;
+use crate::item::{Item, Verdict};
+use crate::metadata;
+use std::fs;
+
+/// Cells that are run live, drawn by this seed.
+const LIVE: (&str, &str) = ("48", "13");
+/// Cells of the short list.
+const FEW: [&str; 2] = ["96", "3"];
+/// Of a hundred senders that cannot gain, so many are to be passed.
+const RECOGNISED: u32 = 99;
+
+/// The cells, and a page with a picture.
+pub(super) fn matrix(bed: &Bed, list: &mut List) -> Result<(), String> {
+    let folder = metadata::root().join("target/field");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (page, json) = (path("matrix.html"), path("matrix.json"));
+    let files = ["--page", &page, "--out", &json];
+    let some = if bed.long {
+        &[][..]
+    } else {
+        &["--sample", FEW[0], "--draw", LIVE.1, "--seeds", FEW[1], "--most", "5"]
+    };
+    worst(list, "simulated", &bed.text(&[&["matrix"], some, &files].concat()));
+    let (page, json) = (path("matrix-live.html"), path("matrix-live.json"));
+    let count = if bed.long { LIVE.0 } else { "4" };
+    let seeds = if bed.long { "3" } else { "2" };
+    let live = [
+        "matrix", "--live", "--sample", count, "--draw", LIVE.1, "--seeds", seeds, "--most", seeds, "--page",
+        &page, "--out", &json,
+    ];
+    worst(list, "live", &bed.text(&live));
+    Ok(())
+}
+
+/// 10 kB, 100 kB and 1 MB, by 30 seeds.
+pub(super) fn transfers(bed: &Bed, list: &mut List) {
+    for bytes in ["10000", "100000", "1000000"] {
+        let cells =
+            if bed.long { "flows=1,rate=2|24" } else { "flows=1,rate=24,rtt=1000,receiver=old|modern" };
+        let words = ["matrix", "--transfer", bytes, "--seeds", "30", "--most", "30", "--only", cells];
+        worst(list, &format!("transfers of {bytes} B"), &bed.text(&words));
+    }
+}
+
+/// The first line of what the program prints, and the cells that are worse.
+fn worst(list: &mut List, how: &str, text: &lab::Outcome<String>) {
+    let (what, worse) = match text {
+        Ok(text) => {
+            let bad = text.lines().skip(1).filter(|l| !l.trim_end().ends_with(" ok"));
+            (text.lines().next().unwrap_or_default().to_owned(), bad.map(str::to_owned).collect::<Vec<_>>())
+        }
+        Err(why) => (why.clone(), vec![why.clone()]),
+    };
+    let met = worse.is_empty() && what.starts_with("worst of");
+    let what = what.trim_start_matches("worst of ").trim_end_matches(':').to_owned();
+    list.line(7, &Item::new(format!("with/without, {how}: no cell below 0.97"), what, Verdict::of(met)));
+    for cell in worse {
+        let (name, figure) = cell.split_at(cell.len().min(63));
+        list.line(7, &Item::new(name.trim(), figure.trim(), Verdict::Miss));
+    }
+}
+
+/// Who is passed.
+pub(super) fn senders(bed: &Bed, list: &mut List) {
+    // six kinds that are not to be: 200 of them, and a hundred that are
+    let text = bed.text(&["recognise", "--runs", "100"]);
+    let counts = text.map(|text| text.lines().filter_map(count).collect::<Vec<_>>());
+    list.line(
+        7,
+        &judge("BBR is recognised within 20 round trips, nobody else", counts, |all| {
+            let words: Vec<String> = all.iter().map(|(who, n, of)| format!("{who} {n}/{of}")).collect();
+            let right = |(who, n, of): &(String, u32, u32)| {
+                if who == "Bbr" { *n >= RECOGNISED && *of == 100 } else { *n == 0 && *of == 100 }
+            };
+            (words.join(", "), all.len() == 7 && all.iter().all(right))
+        }),
+    );
+}
+
+/// `Bbr 99 of 100 passed`.
+fn count(line: &str) -> Option<(String, u32, u32)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [who, n, "of", of, "passed"] = words[..] else { return None };
+    Some((who.to_owned(), n.parse().ok()?, of.parse().ok()?))
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn counts_and_worst_cells_are_read() {
+        assert_eq!(count("Bbr 99 of 100 passed"), Some(("Bbr".to_owned(), 99, 100)));
+        assert_eq!(count("Bbr of passed"), None);
+        let mut list = List::new();
+        worst(
+            &mut list,
+            "simulated",
+            &Ok("worst of 2 cells, 0 of them WORSE than without:\na  1.0  ok\n".to_owned()),
+        );
+        assert!(list.met);
+        worst(
+            &mut list,
+            "simulated",
+            &Ok("worst of 2 cells, 1 of them WORSE than without:\na  0.9  WORSE\n".to_owned()),
+        );
+        assert!(!list.met);
+        let mut list = List::new();
+        worst(&mut list, "simulated", &Err("no program".to_owned()));
+        assert!(!list.met);
+    }
+}

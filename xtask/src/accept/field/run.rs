@@ -1,0 +1,141 @@
+//! Runs of the bed: `field` as a program, and its figures.
+
+use crate::accept::place::Place;
+use crate::metadata;
+use lab::Outcome;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A run in which the receiver was off the processor for long is repeated so often.
+const AGAIN: usize = 3;
+
+/// The bed's program and the gateway's.
+pub(super) struct Bed {
+    field: PathBuf,
+    bentpipe: PathBuf,
+    /// All seeds.
+    pub(super) long: bool,
+}
+
+/// One run.
+pub(super) struct Run {
+    /// All figures.
+    pub(super) figures: Value,
+    /// Runs before it in which the machine stood still: when, s.
+    pub(super) repeated: Vec<String>,
+}
+
+impl Bed {
+    pub(super) fn build(place: &Place) -> Result<Self, String> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let root = metadata::root();
+        let words = ["build", "--release", "--quiet", "--package", "bentpipe-field"];
+        let done = Command::new(cargo).args(words).current_dir(&root).status();
+        if !done.map_err(|e| format!("cargo build: {e}"))?.success() {
+            return Err("bentpipe-field cannot be built".to_owned());
+        }
+        let field = place.bentpipe.with_file_name("field");
+        Ok(Self { field, bentpipe: place.bentpipe.clone(), long: place.long })
+    }
+
+    /// The seeds of a cell that has `all`.
+    pub(super) fn seeds(&self, all: u64) -> std::ops::RangeInclusive<u64> {
+        1..=if self.long { all } else { all.div_ceil(5) }
+    }
+
+    /// Runs `field WORDS`; what it prints.
+    pub(super) fn text(&self, words: &[&str]) -> Outcome<String> {
+        let mut command = Command::new(&self.field);
+        command.args(words).arg("--bin").arg(&self.bentpipe);
+        let done = command.output().map_err(|e| format!("{}: {e}", self.field.display()))?;
+        if done.status.success() {
+            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+        }
+        Err(format!("field {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
+    }
+
+    /// One run of the bed with the gateway, or without where `words` say so; again when the machine stood still.
+    pub(super) fn run(&self, words: &str, seed: u64) -> Outcome<Run> {
+        let seed = seed.to_string();
+        let mut all: Vec<&str> = words.split_whitespace().collect();
+        all.extend(["--seed", &seed, "--json"]);
+        let mut repeated = Vec::new();
+        loop {
+            // the word for no gateway must come after the program's path
+            let without = all.contains(&"--no-gateway");
+            let text = if without { self.without(&all)? } else { self.text(&all)? };
+            let figures: Value = serde_json::from_str(&text).map_err(|e| format!("field: {e}: {text}"))?;
+            let still = figures["watchdog"]["over_15_ms_at"].as_array().map_or(0, Vec::len);
+            // of many programs on few processors some always wait
+            if still == 0 || repeated.len() == AGAIN || !words.contains("--old") {
+                return Ok(Run { figures, repeated });
+            }
+            repeated.push(format!("seed {seed}: {} ms", figures["watchdog"]["worst_ms"]));
+        }
+    }
+
+    fn without(&self, words: &[&str]) -> Outcome<String> {
+        let done = Command::new(&self.field).args(words).output();
+        let done = done.map_err(|e| format!("{}: {e}", self.field.display()))?;
+        if done.status.success() {
+            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+        }
+        Err(format!("field {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
+    }
+}
+
+impl Run {
+    /// A figure by its path; an absent one is a fault.
+    pub(super) fn figure(&self, path: &str) -> Outcome<f64> {
+        let value = self.figures.pointer(path).and_then(Value::as_f64);
+        value.ok_or_else(|| {
+            let why = self.figures.pointer("/flows/0/failed").and_then(Value::as_str).unwrap_or("");
+            format!("a run without {path} {why}")
+        })
+    }
+
+    /// A figure that is null where nothing was measured.
+    pub(super) fn perhaps(&self, path: &str) -> Option<f64> {
+        self.figures.pointer(path).and_then(Value::as_f64)
+    }
+
+    /// The mean of goodput from one second to another, Mbit/s.
+    pub(super) fn goodput(&self, from: usize, to: usize) -> Outcome<f64> {
+        let all = self.figures.pointer("/flows/0/goodput_1s_mbps").and_then(Value::as_array);
+        let values: Vec<f64> =
+            all.into_iter().flatten().skip(from).take(to - from).filter_map(Value::as_f64).collect();
+        if values.len() < to - from {
+            return Err(format!("no goodput from {from} s to {to} s"));
+        }
+        Ok(values.iter().sum::<f64>() / values.len() as f64)
+    }
+}
+
+/// Values with their digits, for a line.
+pub(super) fn values(all: &[f64], digits: usize) -> String {
+    all.iter().map(|v| format!("{v:.digits$}")).collect::<Vec<_>>().join(" ")
+}
+
+/// What is said of runs that were repeated.
+pub(super) fn repeats(runs: &[Run]) -> String {
+    let all: Vec<&str> = runs.iter().flat_map(|r| &r.repeated).map(String::as_str).collect();
+    if all.is_empty() { String::new() } else { format!(" (repeated: {})", all.join(", ")) }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn figures_are_found_or_missed() {
+        let figures = json!({ "flows": [{ "goodput_1s_mbps": [1.0, 2.0, 6.0], "failed": "why" }] });
+        let run = Run { figures, repeated: vec!["seed 1: 20 ms".to_owned()] };
+        assert_eq!(run.goodput(1, 3), Ok(4.0));
+        assert!(run.goodput(1, 4).is_err());
+        assert_eq!(run.figure("/flows/0/x").unwrap_err(), "a run without /flows/0/x why");
+        assert_eq!(repeats(&[run]), " (repeated: seed 1: 20 ms)");
+        assert_eq!(values(&[1.0, 2.55], 1), "1.0 2.5");
+    }
+}
