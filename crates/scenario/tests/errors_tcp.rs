@@ -223,7 +223,7 @@ error: `user_timeout` is too short
         &[],
         r#"
 error: `interval` is too short
-  --> test.toml:20:45
+  --> test.toml:20:43
    |
 20 | keep_alive = { idle = "1 min", interval = "10 ms" }
    |                                           ^^^^^^^ at least 1 s

@@ -154,7 +154,7 @@ fn documented(section: &str) -> String {
 fn the_documented_defaults_are_the_real_ones() {
     let plain = loads(GRAPH, &[]);
     for (section, rows, place) in [
-        ("`[host]`", 27, "[[flows]]\nname"),
+        ("`[host]`", 29, "[[flows]]\nname"),
         ("`[[flows]]`", 4, ""),
         ("Top of the file", 2, "title"),
         ("`channel`", 4, "rate = \"1 Gbit/s\""),
@@ -168,9 +168,11 @@ fn the_documented_defaults_are_the_real_ones() {
         };
         assert_eq!(loads(&text, &[]), plain, "{section}");
     }
-    let documented = documented("`delayed_ack`").trim().replace('\n', ", ");
-    let s = with_host(&format!("delayed_ack = {{ {documented} }}"));
-    assert_eq!(s, with_host("delayed_ack = true"));
+    for key in ["delayed_ack", "keep_alive"] {
+        let defaults = documented(&format!("`{key}`")).trim().replace('\n', ", ");
+        let s = with_host(&format!("{key} = {{ {defaults} }}"));
+        assert_eq!(s, with_host(&format!("{key} = true")), "{key}");
+    }
 }
 
 #[test]

@@ -133,12 +133,6 @@ impl Connection {
         let marked = !overtaken && self.ecn_echo(cx, segment);
         if digest.delivered > 0 || claim.probes > 0 {
             let rate = self.rate.sample(self.rtt.min().unwrap_or_default());
-            let again = self.linux() && finding.loss.is_some();
-            let episode = match self.recovery.episode() {
-                Episode::Open if self.recovery.is_reducing() => Episode::Fast,
-                _ if finding.ended && !again => Episode::Ended,
-                other => other,
-            };
             let ack = Ack {
                 delivered: Size(self.recovery.delivered(&digest)),
                 acked: Size(payload(una, digest.acked)),
@@ -147,7 +141,7 @@ impl Connection {
                 rtt,
                 rate,
                 round_ended,
-                episode,
+                episode: self.episode_told(&finding),
                 limited_by,
                 marked,
                 probes: claim.probes,
@@ -158,6 +152,16 @@ impl Connection {
         }
         self.lower_window(cx, &digest, duplicate, &finding);
         self.after_ack(cx, &digest, &finding);
+    }
+
+    /// Where recovery stands, as the scheme is told: nothing grows either while a mark lowers the window of a Linux host.
+    fn episode_told(&self, finding: &Finding) -> Episode {
+        let again = self.linux() && finding.loss.is_some();
+        match self.recovery.episode() {
+            Episode::Open if self.recovery.is_reducing() => Episode::Fast,
+            _ if finding.ended && !again => Episode::Ended,
+            other => other,
+        }
     }
 
     /// A receiver that merges segments acknowledges several at once: each of them lets probes go.
