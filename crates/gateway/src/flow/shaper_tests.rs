@@ -227,7 +227,7 @@ fn who_goes_first_takes_a_tenth() {
         let first =
             out.iter().map(|p| p.1.wire_len().0 + 14).sum::<u64>() as f64 * 8.0 / 10.0 / (0.995 * 8e6);
         // beyond the tenth, packet by packet
-        let size = (len + 42) as f64;
+        let size = f64::from(len + 42);
         let wanted = 0.9 * 1514.0 / (1514.0 + size);
         assert!((others - wanted).abs() < 0.02, "{is_marked}: {others}, not {wanted}");
         assert!((first + others - 1.0).abs() < 0.01, "{first} {others}");
