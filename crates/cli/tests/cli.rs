@@ -129,7 +129,7 @@ fn links_are_listed_for_people_and_machines() {
     let text = out(&bentpipe(&["links"]));
     let json: serde_json::Value = serde_json::from_str(&out(&bentpipe(&["links", "--json"]))).expect("JSON");
     let all = json.as_array().expect("a list");
-    assert_eq!(all.len(), 8);
+    assert_eq!(all.len(), 9);
     for link in all {
         let (name, source) =
             (link["name"].as_str().expect("a name"), link["source"].as_str().expect("a source"));

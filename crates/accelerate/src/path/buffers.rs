@@ -190,7 +190,7 @@ mod tests {
         assert!(buffers.get(all[3]).is_none());
         assert_eq!(buffers.len(), 3);
         // its place and its buffer are used again
-        assert_eq!(fill(&mut buffers, 50_000, 9), Some(all[3]));
+        assert_eq!(fill(&mut buffers, 58_000, 9), Some(all[3]));
         assert_eq!(buffers.slots.len(), 4);
         assert!(buffers.spare.get(&MAX_SUPER).is_none_or(Vec::is_empty));
         for off in all {
