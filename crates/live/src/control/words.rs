@@ -58,9 +58,7 @@ fn set(values: &Values, before: &Seen, after: &Seen) -> String {
         add("bit error rate", chance(ber), chance(was.ber));
     }
     match values.up {
-        Some(true) => {
-            list.push(["up".to_owned()].into_iter().chain(ended(before)).collect::<Vec<_>>().join(", "))
-        }
+        Some(true) => list.extend([Some("up".to_owned()), ended(before)].into_iter().flatten()),
         Some(false) => list.push("down".to_owned()),
         None => {}
     }
