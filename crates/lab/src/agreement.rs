@@ -43,9 +43,16 @@ pub fn compare(rig: &Rig, file: &str, sets: &[&str], figure: Figure, seconds: u6
 /// Runs both sides of `file` and takes of each pattern, the names of whose flows begin with the given word, the median of what its user waits for, s.
 ///
 /// # Errors
-/// When one side fails, or has no such figure.
+/// When one side fails, has no such figure, or the run says itself that the machine was too slow.
 pub fn medians(rig: &Rig, file: &str, sets: &[&str], patterns: &[&str], seconds: u64) -> Outcome<Vec<Pair>> {
     let both = both(rig, file, sets, seconds)?;
+    if both["emulated"]["live"]["trusted"] != true {
+        return Err(format!(
+            "{}: this machine was too slow: {}",
+            sets.join(" "),
+            both["emulated"]["live"]["doubts"]
+        ));
+    }
     let pair = |pattern: &&str| {
         let side = |side: &str| {
             waited(&both[side], pattern).ok_or_else(|| format!("{side}: `{pattern}` waited for nothing"))
