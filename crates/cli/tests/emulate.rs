@@ -123,14 +123,15 @@ fn what_a_killed_session_leaves_is_removed() {
 }
 
 #[test]
-fn two_minutes_keep_their_order_and_every_loss_has_a_cause() {
-    let Some(rig) = place("two_minutes_keep_their_order_and_every_loss_has_a_cause", Who::Ordinary) else {
+fn packets_keep_their_order_and_every_loss_has_a_cause() {
+    let Some(rig) = place("packets_keep_their_order_and_every_loss_has_a_cause", Who::Ordinary) else {
         return;
     };
-    let soak = soak::run(&rig, 120, 4).unwrap();
+    // as long as a test may take: the acceptance list runs it for an hour
+    let soak = soak::run(&rig, 40, 4).unwrap();
     assert_eq!(soak.tally.out_of_order, 0, "{soak:?}");
     // a busy machine may lose packets beside the link, but then it says how many
     assert_eq!(soak.unexplained(), i64::try_from(soak.timing.port_drops).unwrap(), "{soak:?}");
     assert!(soak.growth_kb() < 1024, "{soak:?}");
-    assert!(soak.tally.sent > 400_000 && soak.on_the_link().within(0.01, CHANCE).2, "{soak:?}");
+    assert!(soak.tally.sent > 130_000 && soak.on_the_link().within(0.01, CHANCE).2, "{soak:?}");
 }

@@ -5,7 +5,7 @@
 //!
 //! * **Dropped here.** Packets of such ends are counted as they come to each of the four stretches of the new way (LAN to TUN, TUN to satellite, and back) and behind all other
 //!   rules for forwarded packets. Between the two nothing is lost but by this machine. What it dropped before the start is not among them, nor are packets with no hop left.
-//! * **Not answered.** Peers that answered in the 10 s before the start, and from then on nothing comes from, though they were asked through the gateway. One that is not asked, or never
+//! * **Not answered.** Peers that answered just before the start, and from then on nothing comes from, though they were asked through the gateway. One that is not asked, or never
 //!   answered, is none of them. A hop that loses a fifth of the packets each way leaves a third of the questions open: so 15 in a row count, or 8 to each.
 //!
 //! ```text
@@ -23,9 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Between two looks.
 pub(super) const GLANCE: Duration = Duration::from_millis(250);
-/// How long it looks before the start at most, and at least; the same as the time in which a peer must have answered.
-pub(super) const BEFORE: Duration = Duration::from_secs(10);
-const LEAST_BEFORE: Duration = Duration::from_secs(2);
+/// How long it looks before the start at most, at least where something is forwarded, and where nothing is: what opens a connection meanwhile is not accelerated.
+pub(super) const BEFORE: Duration = Duration::from_secs(2);
+const LEAST_BEFORE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_millis(250);
 /// Peers that are enough to judge by.
 const PEERS: usize = 3;
 /// Dropped packets that are enough, and how long they are looked at.
@@ -86,6 +87,13 @@ impl Counts {
 
     fn counter(&self, name: &str) -> u64 {
         self.counters.get(name).copied().unwrap_or_default()
+    }
+
+    /// What was noted in the time `gone` before the start is enough: there is nothing to note, or there are peers to judge by.
+    fn suffice(&self, gone: Duration) -> bool {
+        let answered = self.both("answered").len();
+        let is_idle = answered == 0 && self.both("reached").is_empty();
+        gone >= if is_idle { IDLE } else { LEAST_BEFORE } && (is_idle || answered >= PEERS)
     }
 
     /// What the sets for IPv4 and IPv6 hold.
@@ -153,11 +161,10 @@ impl Watch {
         if gone >= BEFORE {
             return true;
         }
-        gone >= LEAST_BEFORE
-            && Counts::look(&self.table).is_ok_and(|counts| counts.both("answered").len() >= PEERS)
+        Counts::look(&self.table).is_ok_and(|counts| counts.suffice(gone))
     }
 
-    /// Who answered in the 10 s before now is known from here on; counts for so long.
+    /// Who answered before now is known from here on; counts for so long.
     ///
     /// # Errors
     /// What `nft` says.
@@ -292,6 +299,21 @@ pub(super) mod tests {
         assert_eq!(asks.into_iter().collect::<Vec<_>>(), [("10.0.0.1", 3), ("10.0.0.2", 0), ("10.0.7.2", 1)]);
         for cut in 0..text.len() {
             Counts::read(&text[..cut]);
+        }
+    }
+
+    /// An idle site is accelerated at once: nothing may open a connection that is then passed for its life.
+    #[test]
+    fn a_start_waits_only_for_who_answers() {
+        let ms = Duration::from_millis;
+        let seen = |set: &str, n: u64| Counts {
+            sets: [(set.to_owned(), (0..n).map(|i| (format!("10.0.0.{i}"), 0)).collect())].into(),
+            ..Counts::default()
+        };
+        assert!(!Counts::default().suffice(ms(240)) && Counts::default().suffice(IDLE));
+        for (set, n, wanted) in [("reached4", 1, false), ("answered4", 2, false), ("answered6", 3, true)] {
+            let counts = seen(set, n);
+            assert_eq!((counts.suffice(ms(999)), counts.suffice(LEAST_BEFORE)), (false, wanted), "{set} {n}");
         }
     }
 

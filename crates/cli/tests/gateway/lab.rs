@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio, id};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
@@ -148,13 +149,16 @@ impl Lab {
         }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = self.at(ROUTER, || command.spawn().expect("it starts"));
-        let mut log = BufReader::new(child.stderr.take().expect("its standard error"));
-        let mut lines = String::new();
-        while !lines.contains("event=\"started\"") {
-            let read = log.read_line(&mut lines).expect("its log");
-            assert!(read > 0, "the gateway has ended:\n{lines}");
-        }
-        Gateway { child, log, lines }
+        let (sender, log) = channel();
+        let said = BufReader::new(child.stderr.take().expect("its standard error"));
+        thread::spawn(move || {
+            for line in said.lines() {
+                let _ = sender.send(line.expect("its log"));
+            }
+        });
+        let mut gateway = Gateway { child, log, lines: String::new() };
+        gateway.wait_for("event=\"started\"");
+        gateway
     }
 
     /// All that a gateway could change on the router.
@@ -223,7 +227,8 @@ impl Drop for Lab {
 /// A gateway that runs.
 pub(crate) struct Gateway {
     child: Child,
-    log: BufReader<std::process::ChildStderr>,
+    /// What it says, line by line, until it has ended.
+    log: Receiver<String>,
     pub(crate) lines: String,
 }
 
@@ -240,9 +245,14 @@ impl Gateway {
     /// The log up to a line that holds `word`.
     pub(crate) fn wait_for(&mut self, word: &str) {
         while !self.lines.contains(word) {
-            let read = self.log.read_line(&mut self.lines).expect("its log");
-            assert!(read > 0, "the gateway has ended:\n{}", self.lines);
+            let line = self.log.recv_timeout(PATIENCE);
+            self.note(&line.unwrap_or_else(|why| panic!("no {word:?}, {why}:\n{}", self.lines)));
         }
+    }
+
+    fn note(&mut self, line: &str) {
+        self.lines += line;
+        self.lines.push('\n');
     }
 
     /// Sends a signal and waits for the end: exit status, and the log.
@@ -253,10 +263,14 @@ impl Gateway {
 
     /// Waits for the end.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
-        let mut rest = String::new();
-        self.log.read_to_string(&mut rest).expect("its log");
+        loop {
+            match self.log.recv_timeout(PATIENCE) {
+                Ok(line) => self.note(&line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(why) => panic!("it does not end, {why}:\n{}", self.lines),
+            }
+        }
         let status = self.child.wait().expect("it ends");
-        self.lines += &rest;
         (status.code(), core::mem::take(&mut self.lines))
     }
 }

@@ -91,7 +91,7 @@ table! {
             /// `"check"`: it does not start where a firewall on this machine would drop over the TUN interfaces what it lets pass today. `"ignore"`: it says so and starts.
             firewall: Firewall = "`\"check\"`",
             /// How long after its start it watches whether the traffic of this machine goes on. When it does not, everything is taken back. Before the start it looks for up
-            /// to 10 s at who answers. `"0 s"`: it does neither.
+            /// to 2 s at who answers. `"0 s"`: it does neither.
             watch: Duration = "`\"60 s\"`",
         }
     }
