@@ -40,7 +40,15 @@ fn goodput(report: &Report, flow: &str) -> f64 {
 
 /// The first receiver of the test bed with other keys, alone, for so long, measured from the given second on.
 fn alone(reader: &str, seconds: u32, from: u32) -> Scenario {
+    alone_over("loss = \"$loss\"", reader, seconds, from)
+}
+
+/// The same over a hop with other keys towards the receiver.
+fn alone_over(hop: &str, reader: &str, seconds: u32, from: u32) -> Scenario {
     let file = text("supercharger");
+    let mode = "mode = \"$mode\"";
+    let file =
+        file.replacen("loss = \"$loss\"", hop, 1).replacen(mode, &format!("rate = \"$rate\"\n{mode}"), 1);
     let from_to = format!("from = \"{from} s\", to = \"{seconds} s\"");
     let file = file
         .replace("from = \"25 s\", to = \"40 s\"", &from_to)
@@ -185,5 +193,21 @@ fn readers_that_change_are_followed() {
             format!("{{ turns = {{ rate = \"{fast} Mbit/s\", then = \"{slow} Mbit/s\", each = \"5 s\" }} }}");
         let (got, again) = read(&turns, 120);
         assert!(got >= least && again <= 0.4, "{fast}/{slow}: {got} Mbit/s, {again} sent again");
+    }
+}
+
+/// A hop with frames delivers in bursts. Of 20 ms each the buffer of 64 KB holds one and the hop is full; of 40 ms it does not, and no more than a buffer per frame gets through, 13.1
+/// Mbit/s. What finds the buffer full is no loss of the hop, and brings no copies.
+#[test]
+fn bursts_of_a_hop_with_frames_fit_the_receivers_buffer() {
+    for (frame_ms, least) in [(20_usize, 22.0), (40, 0.85 * 13.1)] {
+        // when packets may leave, two for each millisecond
+        let leave = vec![frame_ms.to_string(); 2 * frame_ms].join(",");
+        let hop = format!("capacity = {{ opportunities_ms = [{leave}] }}");
+        let report = run(&alone_over(&hop, "{ rate = \"2 Gbit/s\" }", 100, 40));
+        let gateway = &report.gateways[0];
+        let got = goodput(&report, "gateway");
+        assert!(got >= least, "{frame_ms} ms: {got} Mbit/s");
+        assert_eq!((gateway.losses, gateway.copies), (0, 0), "{frame_ms} ms");
     }
 }

@@ -11,7 +11,8 @@
 //!   never by more than the least window leaves room for.
 //! - **Overflow**: what arrived was refused. The edge goes on moving while the application reads the full buffer, so this tells R: from the first movement of the edge to
 //!   the moment when all is read. `ahead` becomes R D - W/2 if that is less than it was. A reader that was only away for a moment empties its buffer at once, and goes on at the rate that
-//!   it had; when that overflows again, `ahead` is halved: its arrivals come in bursts larger than its buffer.
+//!   it had; when that overflows again, its arrivals come in bursts larger than its buffer, and `ahead` becomes 3/4 of what it took lately.
+//! - **Bursts**: a hop with frames of F seconds delivers R F at once. How far the window of an idle reader moves tells F; what may be sent at once is what R F leaves of the buffer.
 //! - **A reader that has become faster** empties the half-full buffer within milliseconds: the movement of the edge then tells the new R, as a lower bound. When the
 //!   window stays whole after that, `ahead` follows at once, up to what the same reader took in the last minute. A jump that overflows forbids the next for a while.
 
@@ -31,6 +32,8 @@ const BUNCH: Duration = Duration::from_millis(60);
 const LEAST_LOOK: Duration = Duration::from_millis(50);
 /// How long a rate that was read, or was too much, is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
+/// What is left of a limit that overflowed again.
+const LESS: f64 = 0.75;
 /// The slowest pace, bytes per second.
 const LEAST_PACE: f64 = 1500.0;
 /// Movements of the edge that make a rate.
@@ -63,6 +66,10 @@ impl News {
     fn is_whole(&self) -> bool {
         self.window() >= WHOLE * self.buffer()
     }
+    /// Bytes per second that `ahead` makes.
+    fn rate_at(&self, ahead: f64) -> f64 {
+        (ahead + self.buffer() / 2.0).max(1.0) / trip(self)
+    }
     /// How far ahead for a reader of `rate`, with half its buffer free.
     fn ahead_at(&self, rate: f64) -> f64 {
         rate * self.trip.as_secs_f64() - self.buffer() / 2.0
@@ -86,22 +93,29 @@ struct Look {
 struct Drain {
     since: Instant,
     una: u64,
-    /// When the edge moved first since then, and last.
+    /// When the edge moved first since then, last, and the time before.
     first: Option<(Instant, u64)>,
     last: (Instant, u64),
+    before: (Instant, u64),
     moves: u32,
     /// What it read while the buffer filled.
     filling: f64,
     /// The second within a few round trips.
     again: bool,
+    /// What was refused had been sent before the limit was changed last.
+    is_old: bool,
 }
 
 impl Drain {
-    /// Bytes per second that are read, as far as known; `None` when it all went at once.
+    /// Bytes per second that are read, as far as known; `None` when it all went at once. The last movement may be told of long after all was read.
     fn rate(&self) -> Option<f64> {
         let (at, edge) = self.first?;
-        let time = self.last.0.since(at).as_secs_f64();
-        (time > 0.0 && self.last.1 > edge).then(|| (self.last.1 - edge) as f64 / time)
+        let to = |(end, to): (Instant, u64)| {
+            let time = end.since(at).as_secs_f64();
+            (time > 0.0 && to > edge).then(|| (to - edge) as f64 / time)
+        };
+        let before = to(self.before).filter(|_| self.moves > FEW);
+        to(self.last).map(|rate| rate.max(before.unwrap_or(0.0)))
     }
 }
 
@@ -127,6 +141,8 @@ pub(crate) struct Reader {
     taken: Option<(Instant, f64)>,
     too_much: Option<(Instant, f64)>,
     overflowed: Option<Instant>,
+    /// The last change of the limit after an overflow.
+    settled: Instant,
     /// The last jump, and until when there is none.
     jumped: Option<Instant>,
     no_jump: (Instant, u64),
@@ -136,8 +152,8 @@ pub(crate) struct Reader {
     tokens: f64,
     filled: Instant,
     burst: f64,
-    /// The hop delivers in bursts that a buffer does not hold.
-    is_bursty: bool,
+    /// For how long the hop seemed to collect what it then delivered at once, s, by how far the window of an idle reader moved in the last two looks.
+    bunches: [f64; 2],
     told: Instant,
     rate: f64,
     spread: f64,
@@ -156,7 +172,14 @@ impl Reader {
             self.glance(news);
         }
         self.rate = self.ahead.map_or(0.0, |a| (a + news.buffer() / 2.0).max(0.0) / trip(news));
-        self.spread = self.ahead.map_or(0.0, |a| 1.05 * (a + news.buffer()) / trip(news));
+        let half = news.buffer() / 2.0;
+        let calm = self.largest_burst(news) / half;
+        // where the limit holds nothing back the edge is no clock
+        let is_clock = self.ahead.is_some_and(|ahead| news.used as f64 + half * 1.25 > ahead);
+        self.spread = match self.ahead {
+            Some(ahead) if is_clock => (1.0 + 0.05 * calm) * (ahead + half + half * calm) / trip(news),
+            _ => self.rate,
+        };
     }
 
     /// Keeps the way of the edge.
@@ -227,8 +250,10 @@ impl Reader {
         let look = *look;
         let half = news.buffer() / 2.0;
         let middle = f64::midpoint(look.least, look.most);
-        self.is_bursty &= look.most - look.least > half / 4.0;
         let is_idle = look.most >= WHOLE * news.buffer();
+        let swing = if is_idle { look.most - look.least } else { 0.0 };
+        self.bunches = [self.bunches[1], swing / news.rate_at(self.ahead.unwrap_or(news.used as f64))];
+        self.burst = self.largest_burst(news);
         if is_idle {
             self.took(news, self.used[0]);
         }
@@ -261,10 +286,9 @@ impl Reader {
             return self.leap(news, to);
         }
         let step = self.step.max(half);
-        let step = match lately(self.too_much, news.now) {
-            Some(too_much) if ahead < too_much && ahead + step > 0.9 * too_much => half / 2.0,
-            _ => step,
-        };
+        // towards what was too much lately by half of the way, then bit by bit
+        let near = lately(self.too_much, news.now).filter(|too_much| ahead < *too_much);
+        let step = near.map_or(step, |near| step.min(((0.9 * near - ahead) / 2.0).max(half / 2.0)));
         let to = (ahead + step).min(most);
         if step > half {
             self.leap(news, to);
@@ -278,16 +302,25 @@ impl Reader {
     /// A great step: nothing that is sent from now on is told of for a round trip.
     fn leap(&mut self, news: &News, ahead: f64) {
         self.jumped = Some(news.now);
-        self.go_blind(news);
         self.settle(news, ahead);
+        self.go_blind(news);
     }
 
     /// Only the pace keeps it from overflowing. Up to half a buffer may go in a burst, and is what then waits at the reader, unless the hop delivers in bursts itself.
     fn go_blind(&mut self, news: &News) {
         self.blind = news.now + news.trip;
         let half = news.buffer() / 2.0;
-        (self.tokens, self.burst) = if self.is_bursty { (0.0, half / 4.0) } else { (half, half) };
+        self.burst = self.largest_burst(news);
+        self.tokens = if self.burst < half { 0.0 } else { half };
         self.filled = news.now;
+    }
+
+    /// What may be sent at once: half a buffer, or what the bursts of the hop leave of it.
+    fn largest_burst(&self, news: &News) -> f64 {
+        let half = news.buffer() / 2.0;
+        let bunch = self.bunches[0].min(self.bunches[1]);
+        let burst = self.ahead.map_or(0.0, |ahead| bunch * news.rate_at(ahead));
+        (FILL * news.buffer() - burst).clamp(half / 8.0, half)
     }
 
     /// A limit that shows its effect when the first of what is sent now comes back, and finds an empty buffer.
@@ -313,8 +346,8 @@ impl Reader {
         self.look = Some(fresh(news, news.trip));
     }
 
-    /// What arrived at `una` was refused.
-    pub(crate) fn overflow(&mut self, news: &News) {
+    /// What arrived at `una` was refused, which was sent at `sent`.
+    pub(crate) fn overflow(&mut self, news: &News, sent: Instant) {
         if self.drain.is_some() {
             return;
         }
@@ -326,7 +359,9 @@ impl Reader {
         });
         let last = (now, news.edge);
         let first = news.is_whole().then_some(last);
-        self.drain = Some(Drain { since: now, una: news.una, first, last, moves: 0, filling, again });
+        let is_old = sent < self.settled;
+        let (una, before) = (news.una, last);
+        self.drain = Some(Drain { since: now, una, first, last, before, moves: 0, filling, again, is_old });
         self.caught_up = None;
         self.go_blind(news);
         self.drained(news);
@@ -339,7 +374,7 @@ impl Reader {
             if drain.first.is_none() {
                 drain.first = Some((news.now, news.edge));
             }
-            drain.last = (news.now, news.edge);
+            (drain.before, drain.last) = (drain.last, (news.now, news.edge));
             drain.moves += 1;
         }
         let is_read = drain.first.is_some() && news.is_whole();
@@ -350,6 +385,9 @@ impl Reader {
         self.drain = None;
         let before = self.ahead.unwrap_or(news.room as f64);
         let now = news.now;
+        if !drain.is_old {
+            self.settled = now;
+        }
         let rate = match drain.rate() {
             None if is_read => None,
             Some(rate) if drain.moves >= FEW => Some(rate),
@@ -360,7 +398,7 @@ impl Reader {
         self.blind = now + news.trip;
         // what it took for some round trips was not too much then: the reader has changed
         let is_new = drain.since.since(self.since.0) < news.trip * 3;
-        if is_new && (after < before || drain.again) {
+        if is_new && (after < before || drain.again && !drain.is_old) {
             self.too_much = Some((now, before));
         }
         if after < before {
@@ -370,9 +408,13 @@ impl Reader {
             }
             self.settle(news, after);
             self.is_measured = true;
-        } else if drain.again {
-            self.is_bursty = true;
-            self.settle(news, f64::midpoint(before, -news.buffer()));
+        } else if drain.is_old || after < before * 1.1 {
+            self.settle(news, before);
+        } else if drain.again || self.largest_burst(news) < news.buffer() / 4.0 {
+            // no more than was taken lately, and less each time
+            let taken = lately(self.taken.take(), now).filter(|taken| *taken >= before / 2.0);
+            self.bunches = [news.buffer() / news.rate_at(before); 2];
+            self.settle(news, taken.map_or(before, |taken| taken.min(before)) * LESS);
         } else {
             self.settle(news, before);
         }

@@ -113,10 +113,16 @@ impl Receiver {
         self.first.0 == una && end > una + self.first.1
     }
 
-    /// Something was refused.
-    pub(crate) fn overflowed(&mut self, now: Instant, una: u64, trip: Duration, top_and_room: (u64, u64)) {
+    /// What was sent at `sent` was refused.
+    pub(crate) fn overflowed(
+        &mut self,
+        (now, sent): (Instant, Instant),
+        una: u64,
+        trip: Duration,
+        top_and_room: (u64, u64),
+    ) {
         if self.mode == Mode::Open {
-            self.reader.overflow(&self.news(now, una, trip, top_and_room));
+            self.reader.overflow(&self.news(now, una, trip, top_and_room), sent);
         }
     }
 

@@ -141,15 +141,18 @@ impl Flow {
         shared: &mut Shared<'_>,
     ) -> u32 {
         let (edge, una, sack) = (self.receiver.edge, self.una, self.shake.sack());
-        let (mut holes, mut lost, mut refused, mut hole_end) = (0, 0, false, self.recovery.hole_end);
+        let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
+        let (mut refused, mut refused_sent) = (false, now);
         let receiver = &self.receiver;
         let refused_at = self.recovery.refused_at;
         let mut found = |(start, end): (u64, u64), sent: Instant, segments: u32| {
             if start < edge || start <= una {
                 holes += 1;
+                // what follows a refused head was refused with it
                 if start <= una && receiver.had_no_room(una, end) {
-                    refused = true;
-                } else if sent > refused_at {
+                    (refused, refused_sent) = (true, sent);
+                }
+                if !refused && sent > refused_at {
                     hole_end = hole_end.max(end);
                     lost += if end <= before && (sack || start <= una) { segments } else { 0 };
                 }
@@ -178,7 +181,7 @@ impl Flow {
         }
         if refused {
             self.recovery.refused_at = now;
-            self.receiver.overflowed(now, una, self.trip.smoothed(), reach);
+            self.receiver.overflowed((now, refused_sent), una, self.trip.smoothed(), reach);
         }
         self.recovery.losses += u64::from(lost);
         shared.counters.losses += u64::from(lost);
