@@ -1,8 +1,10 @@
 //! `accept`: the acceptance list of an issue, one line per item with its figure and verdict.
 
 mod emulate;
+mod engine;
 mod field;
 mod gateway;
+mod links;
 mod place;
 mod properties;
 mod senders;
@@ -18,13 +20,15 @@ pub(crate) fn command(args: &[String]) -> Outcome {
     let met = match args {
         [issue] if issue == "spine" => spine::check()?,
         [issue] if issue == "worlds" => worlds::check()?,
-        [issue, words @ ..] if issue == "emulate" => emulate::check(words)?,
+        [issue, words @ ..] if issue == "emulate" || issue == "emulation" => emulate::check(words)?,
         [issue, words @ ..] if issue == "gateway" => gateway::check(words)?,
         [issue, words @ ..] if issue == "senders" => senders::check(words)?,
         [issue, words @ ..] if issue == "field" => field::check(words)?,
+        [issue, words @ ..] if issue == "engine" => engine::check(words)?,
+        [issue] if issue == "links" => links::check()?,
         _ => {
             return Err(
-                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate [PARTS] [--long], gateway [PARTS] [--long], senders [PARTS] [--long], field [PARTS] [--long]"
+                "usage: cargo xtask accept <issue>, with issue one of: spine, worlds, emulate (or emulation) [PARTS] [--long], engine [PARTS], links, gateway [PARTS] [--long], senders [PARTS] [--long], field [PARTS] [--long]"
                     .to_owned(),
             );
         }

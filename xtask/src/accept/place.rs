@@ -19,12 +19,7 @@ impl Place {
         words: &[String],
         parts: &[&'static str; N],
     ) -> Result<(Self, Vec<&'static str>), String> {
-        if let Some(unknown) = words.iter().find(|w| *w != "--long" && !parts.contains(&w.as_str())) {
-            return Err(format!(
-                "accept {issue}: {unknown}? There are --long and the parts {}",
-                parts.join(", ")
-            ));
-        }
+        let chosen = chosen(issue, words, parts)?;
         for (name, package) in [
             ("iperf3", "iperf3"),
             ("ping", "iputils-ping"),
@@ -34,8 +29,6 @@ impl Place {
         ] {
             program::find(&[name], package)?;
         }
-        let all = words.iter().all(|w| w == "--long");
-        let chosen = parts.iter().copied().filter(|p| all || words.iter().any(|w| w == p)).collect();
         let long = words.iter().any(|w| w == "--long");
         Ok((Self { bentpipe: bench::build(&metadata::root())?, long }, chosen))
     }
@@ -43,6 +36,22 @@ impl Place {
     pub(super) fn rig(&self, who: Who) -> Outcome<Rig> {
         Rig::new(&self.bentpipe, who)
     }
+}
+
+/// The parts of `parts` that `words` name, or all.
+pub(super) fn chosen(
+    issue: &str,
+    words: &[String],
+    parts: &[&'static str],
+) -> Result<Vec<&'static str>, String> {
+    if let Some(unknown) = words.iter().find(|w| *w != "--long" && !parts.contains(&w.as_str())) {
+        return Err(format!(
+            "accept {issue}: {unknown}? There are --long and the parts {}",
+            parts.join(", ")
+        ));
+    }
+    let all = words.iter().all(|w| w == "--long");
+    Ok(parts.iter().copied().filter(|p| all || words.iter().any(|w| w == p)).collect())
 }
 
 /// An item from a measurement: a fault is a miss and says what went wrong.

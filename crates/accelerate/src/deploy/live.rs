@@ -204,6 +204,7 @@ impl Clerk {
             ("addresses_full", path.addresses_full),
             ("options_short", path.options_short),
             ("late_turns", path.late_turns),
+            ("passed_unheld", counters.overflow),
         ]);
         Figures {
             accelerated: u64::from(report.accelerated),

@@ -154,6 +154,8 @@ pub(crate) struct Reader {
     burst: f64,
     /// For how long the hop seemed to collect what it then delivered at once, s, by how far the window of an idle reader moved in the last two looks.
     bunches: [f64; 2],
+    /// The same by an overflow, and when: a receiver may tell of bursts only after they were read.
+    bunched: Option<(Instant, f64)>,
     told: Instant,
     rate: f64,
     spread: f64,
@@ -177,7 +179,7 @@ impl Reader {
         // where the limit holds nothing back the edge is no clock
         let is_clock = self.ahead.is_some_and(|ahead| news.used as f64 + half * 1.25 > ahead);
         self.spread = match self.ahead {
-            Some(ahead) if is_clock => (1.0 + 0.05 * calm) * (ahead + half + half * calm) / trip(news),
+            Some(ahead) if is_clock => (1.0 + 0.05 * calm) * (ahead + news.buffer()) / trip(news),
             _ => self.rate,
         };
     }
@@ -318,7 +320,8 @@ impl Reader {
     /// What may be sent at once: half a buffer, or what the bursts of the hop leave of it.
     fn largest_burst(&self, news: &News) -> f64 {
         let half = news.buffer() / 2.0;
-        let bunch = self.bunches[0].min(self.bunches[1]);
+        let told = lately(self.bunched, news.now).unwrap_or(0.0);
+        let bunch = self.bunches[0].min(self.bunches[1]).max(told);
         let burst = self.ahead.map_or(0.0, |ahead| bunch * news.rate_at(ahead));
         (FILL * news.buffer() - burst).clamp(half / 8.0, half)
     }
@@ -413,7 +416,7 @@ impl Reader {
         } else if drain.again || self.largest_burst(news) < news.buffer() / 4.0 {
             // no more than was taken lately, and less each time
             let taken = lately(self.taken.take(), now).filter(|taken| *taken >= before / 2.0);
-            self.bunches = [news.buffer() / news.rate_at(before); 2];
+            self.bunched = Some((now, news.buffer() / news.rate_at(before)));
             self.settle(news, taken.map_or(before, |taken| taken.min(before)) * LESS);
         } else {
             self.settle(news, before);
