@@ -2,7 +2,7 @@
 //!
 //! Source: TCP-SuperCharger (SC) forwards beyond the receiver's window; so after a loss nearly a bandwidth-delay product of N packets is discarded and sent
 //! again. With every packet sent k times the efficiency is (1/k) / (1 + p^k N): a second copy pays from p N = 1 on. The largest over k = 1..=4 is taken,
-//! with a tenth in favour of what is in use. p is the hop's, from what arrived and what was found lost: the share lost of what was sent once, less a standard
+//! with a tenth in favour of what is in use. A reader that takes the share s of the rate leaves room for copies: min(s, 1/k) / (1 + p^k N s). p is the hop's, from what arrived and what was found lost: the share lost of what was sent once, less a standard
 //! deviation, so that a few early losses decide nothing; then brought into the range that the shares of what was sent k times allow (p^k of it is lost). Counts
 //! are halved when they are large, and those of single sending also while it is not in use: so now and then it is tried again, and a hop that has become
 //! clean is found. Copies follow 10 ms later: a short fade takes one of them.
@@ -85,15 +85,15 @@ impl Losses {
         p
     }
 
-    /// How often to send each packet when `now` it is `k` times and the path holds `n` packets.
-    pub(crate) fn copies(&self, rule: Copies, k: u8, n: f64) -> u8 {
+    /// How often to send each packet when now it is `k` times, the path holds `n` packets, and the receiver reads this share of its rate.
+    pub(crate) fn copies(&self, rule: Copies, k: u8, n: f64, share: f64) -> u8 {
         if let Copies::Fixed(k) = rule {
             return k.clamp(1, MOST as u8);
         }
         let p = self.probability();
-        let mut best = (k, efficiency(p, k, n) * 1.1);
+        let mut best = (k, efficiency(p, k, n, share) * 1.1);
         for other in 1..=MOST as u8 {
-            let e = efficiency(p, other, n);
+            let e = efficiency(p, other, n, share);
             if e > best.1 {
                 best = (other, e);
             }
@@ -103,9 +103,9 @@ impl Losses {
 }
 
 /// Share of the hop that carries what arrives for the first time.
-fn efficiency(p: f64, k: u8, n: f64) -> f64 {
+fn efficiency(p: f64, k: u8, n: f64, share: f64) -> f64 {
     let all_lost = (0..k).fold(1.0, |q, _| q * p);
-    1.0 / f64::from(k) / (1.0 + all_lost * n)
+    share.min(1.0 / f64::from(k)) / (1.0 + all_lost * n * share)
 }
 
 /// The k-th root of a probability, by halving: the same on every platform.
@@ -133,12 +133,12 @@ mod tests {
     #[test]
     fn copies_are_sent_where_they_pay() {
         for (p, k) in [(0.0, 1), (3e-4, 1), (1e-3, 2), (1e-2, 2), (5e-2, 3)] {
-            assert_eq!(with(p).copies(Copies::Auto, 1, 2055.0), k, "at {p}");
+            assert_eq!(with(p).copies(Copies::Auto, 1, 2055.0, 1.0), k, "at {p}");
         }
-        assert_eq!(with(1e-2).copies(Copies::Auto, 1, 20.0), 1, "a short path loses little");
-        assert_eq!(with(0.0).copies(Copies::Fixed(2), 1, 1.0), 2);
-        assert!((efficiency(1e-3, 1, 2055.0) - 0.327).abs() < 1e-3);
-        assert!((efficiency(1e-3, 2, 2055.0) - 0.499).abs() < 1e-3);
+        assert_eq!(with(1e-2).copies(Copies::Auto, 1, 20.0, 1.0), 1, "a short path loses little");
+        assert_eq!(with(0.0).copies(Copies::Fixed(2), 1, 1.0, 1.0), 2);
+        assert!((efficiency(1e-3, 1, 2055.0, 1.0) - 0.327).abs() < 1e-3);
+        assert!((efficiency(1e-3, 2, 2055.0, 1.0) - 0.499).abs() < 1e-3);
     }
 
     #[test]

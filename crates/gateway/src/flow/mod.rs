@@ -229,7 +229,9 @@ impl Flow {
         let packets = product as f64 / self.shake.mss() as f64;
         let losses = &shared.shaper.losses;
         if self.receiver.largest < product {
-            losses.copies(shared.config.copies, self.recovery.copies.max(1), packets)
+            let share =
+                self.receiver.rate().zip(path.rate).map_or(1.0, |(read, rate)| (read / rate).min(1.0));
+            losses.copies(shared.config.copies, self.recovery.copies.max(1), packets, share)
         } else {
             1 + u8::from(self.cache.bytes * 3 < product && losses.many(packets))
         }

@@ -244,7 +244,8 @@ impl Flow {
         if left > 0 {
             self.sender.copies.push_back((cx.now + APART, start, end, left - 1));
         }
-        if end > self.receiver.reader.at_once(cx.now, self.una, self.receiver.edge) {
+        // of further copies the reader gets one
+        if !copy && end > self.receiver.reader.at_once(cx.now, self.una, self.receiver.edge) {
             self.receiver.reader.sent(cx.now, u64::from(packet.body.len));
         }
         self.recovery.sent(cx.now, self.trip.timeout());
