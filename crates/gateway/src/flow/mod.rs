@@ -18,6 +18,7 @@ mod copies;
 mod forward;
 mod handshake;
 mod header;
+mod model;
 pub(crate) mod priority;
 mod ranges;
 mod reader;
@@ -39,6 +40,7 @@ use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq, Size};
 use cache::Cache;
 use forward::Sender;
 use handshake::Handshake;
+use model::Model;
 use receiver::Receiver;
 use repair::Recovery;
 use serve::Choice;
@@ -69,6 +71,8 @@ pub(crate) struct Flow {
     sender: Sender,
     acks: Acks,
     shown: Shown,
+    /// What tells whether the sender can gain, while that is not known.
+    model: Option<Box<Model>>,
     /// Ends of the two streams, once there was a FIN: of the sender's as a position, of the receiver's as its sequence number.
     fins: (Option<u64>, Option<u32>),
     fins_acked: (bool, bool),
@@ -107,6 +111,7 @@ impl Flow {
             sender: Sender::default(),
             acks: Acks::default(),
             shown: Shown::default(),
+            model: None,
             fins: (None, None),
             fins_acked: (false, false),
             stray: None,
@@ -135,6 +140,7 @@ impl Flow {
             } else {
                 self.take_ack(cx, packet, shared);
             }
+            self.pass_if_found(cx, shared);
         }
         self.account(shared);
     }
@@ -169,6 +175,7 @@ impl Flow {
             self.una = 1;
             self.sender.top = u64::from(lan.len);
             self.shown.ack = 1;
+            self.judge(u64::from(packet.tcp.window));
             if let Some(trip) = self.shake.hop_trip {
                 self.trip.sample(cx.now, trip);
             }
@@ -220,7 +227,14 @@ impl Flow {
             let bytes = rate.bps() as f64 / 8.0 * shared.config.share.clamp(0.01, 1.0) / share;
             bytes * self.sender.payload_share(shared.config.framing)
         });
-        Path { rate, trip: self.trip.smoothed() + lan, lossy: shared.shaper.losses.recent(now) }
+        let mut path = Path {
+            rate,
+            trip: self.trip.smoothed() + lan,
+            lossy: shared.shaper.losses.recent(now),
+            judged: false,
+        };
+        path.judged = self.model.is_some() && path.product().is_some_and(|p| self.may_hold(p));
+        path
     }
 
     /// Copies of each packet: several only for a receiver that discards what lies beyond a hole.
@@ -291,6 +305,10 @@ impl Flow {
 
     /// Stops accelerating: what waits leaves now, what is held back is told, and from now on everything passes, its windows translated.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        self.stop(cx, Why::Released, shared);
+    }
+
+    fn stop(&mut self, cx: &mut Cx<'_>, why: Why, shared: &mut Shared<'_>) {
         if !self.works() {
             return;
         }
@@ -299,7 +317,8 @@ impl Flow {
         self.cache.clear(cx);
         self.acks.clear(cx);
         self.recovery = Recovery::default();
-        self.why = Some(Why::Released);
+        self.model = None;
+        self.why = Some(why);
         self.account(shared);
     }
 
