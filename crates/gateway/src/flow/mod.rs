@@ -9,6 +9,8 @@
 //! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs: what may be forwarded <- receiver
 //! ```
 //!
+//! `model.rs` tells senders that cannot gain at all: they are passed.
+//!
 //! TCP's promise is kept: an ACK the sender sees is never beyond what the receiver acknowledged. Data of the other direction passes at once; the
 //! acknowledgments it carries are treated as any.
 
