@@ -3,7 +3,7 @@
 //! Source: draft-ietf-ccwg-bbr, sections 5.3.2 and 5.3.3. Looked at by quarters of the shortest round trip; with r the rate at which data leaves for the hop while some
 //! waits, W the most in flight since the sender last may have seen a loss, or the window shown where that is less, and s what it sends:
 //!   given up:   s <= 0.6 r,  flight <= 0.93 W,  the window is open, and data waits for the hop; two quarters at least
-//!   kept down:  then in 6 quarters  flight <= 0.85 W,  a fifth of W left of the window shown,  and s up to 1.4 r, 0.85 to 1.2 r in the mean
+//!   kept down:  then in 6 quarters  flight <= 0.85 W,  a tenth of W left of the window shown,  and s up to 1.4 r, 0.85 to 1.2 r in the mean
 //! A sender that losses control keeps W in flight; paced, it makes up for less at 1.2 W per round trip. An application can give up flight as well: when it sends at a
 //! lower rate the hop is not busy for longer than the backlog lasts, and when it goes on after a pause there is a burst. A reduction for an ECN mark, or for a
 //! drop in the sender's own queue, by 0.7 is none of less than 0.6 r.
@@ -27,7 +27,7 @@ const MEAN: (f64, f64) = (0.85, 1.2);
 const LESS: f64 = 0.93;
 const DOWN: f64 = 0.85;
 /// Share of W that must be left of the window.
-const LEFT: u64 = 5;
+const LEFT: u64 = 10;
 /// Packets by which a quarter may be off.
 const OFF: f64 = 2.0;
 
@@ -37,8 +37,7 @@ pub(super) struct Drain {
     since: Option<Instant>,
     /// Where it began: sent, told, gone into the hop.
     from: (u64, u64, u64),
-    /// The most in flight in it, and the least that was left of the window.
-    peak: u64,
+    /// The least that was left of the window in it.
     left: u64,
     /// Data waited when it began.
     waited: bool,
@@ -60,7 +59,6 @@ impl Drain {
         let flight = seen.flight();
         self.left = self.left.min(seen.edge.saturating_sub(seen.top));
         self.most = self.most.max(flight);
-        self.peak = self.peak.max(flight);
         let Some(since) = self.since else {
             self.begin(seen);
             return false;
@@ -91,7 +89,7 @@ impl Drain {
         self.since = Some(seen.now);
         self.from = (seen.top, seen.told, seen.top.saturating_sub(seen.waits));
         self.waited = seen.waits > 0;
-        (self.peak, self.left) = (seen.flight(), u64::MAX);
+        self.left = u64::MAX;
     }
 
     /// It is over, and was `n` quarters long.
@@ -123,8 +121,7 @@ impl Drain {
             return false;
         }
         // while nothing is told what is in flight must grow
-        let is_down =
-            self.peak as f64 <= DOWN * most || (seen.told == self.from.1 && seen.flight() < self.most);
+        let is_down = flight <= DOWN * most || (seen.told == self.from.1 && seen.flight() < self.most);
         let is_free = self.left as f64 * LEFT as f64 >= most;
         if self.given < LEAST || !is_down || !is_free || sent > HIGH * self.rate + off {
             self.forget();

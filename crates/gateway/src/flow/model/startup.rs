@@ -2,9 +2,9 @@
 //!
 //! Source: draft-ietf-ccwg-bbr, section 5.3.1. A round begins with the first byte sent after an acknowledgment of the round before. With b its bytes, T the shortest round
 //! trip and B the most bytes of any round before, it is a sign when
-//!   b >= 1.35 B,  each quarter of T has 10 to 50 % of b,  no gap is longer than max(6 packets of it, T / 25),  and it took no longer than 1.15 T.
-//! Three signs are enough, or two from rounds that nothing disturbed: told something at least every 0.35 T, in the round before as well; from 24 packets, 15 to 42 % in
-//! each quarter; and no more than 15 % of it waited for the hop. An even round that is not larger takes half a sign away.
+//!   b >= 1.35 B,  each quarter of T has 13 to 50 % of b,  no gap is longer than max(6 packets of it, T / 25),  and it took no longer than 1.15 T.
+//! A round is disturbed when nothing was told for 0.35 T, as behind a hole; then 7 % are enough. Three signs are enough, or two from clean rounds: neither it nor the one
+//! before was disturbed; 24 packets at least, 15 to 42 % in each quarter; and no more than 15 % of it waited for the hop. An even round that is not larger takes a half of one away.
 //!
 //! Why no other sender does this. Slow start that is not paced sends a round as fast as the acknowledgments come: it is spread evenly only when the hop is full, and then
 //! half of the round waits, and the round after takes longer. Slow start that Linux paces, at two windows per smoothed round trip, needs half of it; at 1.2 windows
@@ -15,19 +15,20 @@
 use super::Seen;
 use bentpipe_base::{Duration, Instant};
 
-/// Half signs that are enough, and what a round gives: undisturbed, else.
+/// Thirds of a clean sign that are enough, and what a round gives: clean, else.
 const ENOUGH: u8 = 6;
 const CLEAN: u8 = 3;
 const OTHER: u8 = 2;
-/// Packets of a round that can tell something, and of one that counts as undisturbed.
+/// Packets of a round that can tell something, and of one that counts as clean.
 const FEW: u64 = 12;
 const MANY: u64 = 24;
 /// Growth over all rounds before.
 const GROWTH: f64 = 1.35;
-/// Share of each quarter of the round trip.
-const SHARE: (f64, f64) = (0.1, 0.5);
+/// Share of each quarter of the round trip: else, of a round that was disturbed, of a clean one.
+const SHARE: (f64, f64) = (0.13, 0.5);
+const DISTURBED_SHARE: (f64, f64) = (0.07, 0.5);
 const CLEAN_SHARE: (f64, f64) = (0.15, 0.42);
-/// Share of an undisturbed round that waits at most.
+/// Share of a clean round that waits at most.
 const WAITS: f64 = 0.15;
 /// In round trips: the longest round, the longest time without news that disturbs nothing, and the longest gap between packets of a round of many.
 const LONGEST: f64 = 1.15;
@@ -104,7 +105,7 @@ impl Startup {
         if packets >= FEW {
             self.rounds = self.rounds.saturating_add(1);
             let gap = (GAP_PACKETS / packets as f64).max(GAP);
-            let is_even = self.is_spread(SHARE)
+            let is_even = self.is_spread(if is_disturbed { DISTURBED_SHARE } else { SHARE })
                 && trips(self.gap) <= gap
                 && trips(seen.now.since(self.first)) <= LONGEST;
             if is_even && self.bytes as f64 >= GROWTH * self.most as f64 {
