@@ -1,76 +1,168 @@
 //! Senders that cannot gain from a gateway are to be recognised within 20 round trips; those that can gain never are.
 //!
-//! One simulated flow on a hop that is drawn by the seed, for 20 round trips of the hop and of its queue; what the gateway says of it at the end counts.
+//! Simulated flows on a hop that is drawn by the seed, for 20 round trips of the hop; what the gateway says of them at the end counts.
 
 use crate::hop::dice::Dice;
 use crate::matrix::cell::{LOSSES, RATES, TRIPS};
 use serde_json::Value;
+use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
 /// Round trips within which it is to be told.
 const TRIPS_ALLOWED: f64 = 20.0;
 
+/// Other rates, Mbit/s, round trips, ms, and queues, bandwidth-delay products, than those of the matrix.
+const OTHER_RATES: [u32; 5] = [3, 5, 17, 24, 50];
+const OTHER_TRIPS: [u32; 5] = [40, 100, 250, 600, 800];
+const OTHER_QUEUES: [f64; 5] = [0.3, 0.5, 1.0, 2.0, 4.0];
+
+/// What its application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Application {
+    /// It always has more.
+    Bulk,
+    /// It writes 0.2 to 0.8 of the rate.
+    Part,
+    /// It writes about what the hop carries: 0.9 to 1.1 of the rate.
+    Near,
+    /// It answers questions, with time to think between them.
+    Answers,
+}
+
 /// Who sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sender {
-    /// BBR.
-    Bbr,
-    /// Cubic.
-    Cubic,
-    /// Cubic, spread over the round trip as fq does.
-    CubicPaced,
-    /// Cubic, whose application writes a part of the rate.
-    CubicLimited,
-    /// Reno with SACK.
-    Reno,
-    /// Reno, spread over the round trip.
-    RenoPaced,
-    /// Reno, whose application writes a part of the rate.
-    RenoLimited,
+pub struct Sender {
+    tcp: &'static str,
+    is_linux: bool,
+    is_paced: bool,
+    application: Application,
+}
+
+/// A sender as scenario files name it: `stack = "linux"` or not, spread over the round trip as fq does or not.
+const fn sender(tcp: &'static str, is_linux: bool, is_paced: bool, application: Application) -> Sender {
+    Sender { tcp, is_linux, is_paced, application }
+}
+
+impl fmt::Display for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stack = if self.is_linux { " linux" } else { "" };
+        let paced = if self.is_paced { " paced" } else { "" };
+        write!(f, "{}{stack}{paced} {}", self.tcp, format!("{:?}", self.application).to_lowercase())
+    }
 }
 
 impl Sender {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Bbr,
-        Self::Cubic,
-        Self::CubicPaced,
-        Self::CubicLimited,
-        Self::Reno,
-        Self::RenoPaced,
-        Self::RenoLimited,
+    /// All of them. BBR as Linux has it is not modelled.
+    pub const ALL: [Self; 17] = [
+        sender("bbr", false, false, Application::Bulk),
+        sender("bbr3", false, false, Application::Bulk),
+        sender("cubic", false, false, Application::Part),
+        sender("cubic", false, true, Application::Bulk),
+        sender("cubic", true, false, Application::Bulk),
+        sender("cubic", true, false, Application::Part),
+        sender("cubic", true, false, Application::Near),
+        sender("cubic", true, true, Application::Bulk),
+        sender("cubic", true, true, Application::Part),
+        sender("cubic", true, true, Application::Near),
+        sender("cubic", true, true, Application::Answers),
+        sender("sack", false, false, Application::Part),
+        sender("sack", false, true, Application::Bulk),
+        sender("sack", true, false, Application::Bulk),
+        sender("sack", true, true, Application::Bulk),
+        sender("sack", true, true, Application::Near),
+        sender("sack", true, false, Application::Answers),
     ];
 
-    fn keys(self, mbps: f64) -> String {
-        let tcp = match self {
-            Self::Bbr => "bbr",
-            Self::Cubic | Self::CubicPaced | Self::CubicLimited => "cubic",
-            Self::Reno | Self::RenoPaced | Self::RenoLimited => "sack",
-        };
-        match self {
-            Self::Bbr => format!("tcp = \"{tcp}\""),
-            Self::CubicPaced | Self::RenoPaced => format!("tcp = \"{tcp}\"\npacing = true"),
-            Self::CubicLimited | Self::RenoLimited => {
-                format!("tcp = \"{tcp}\"\napp = {{ rate = \"{} bit/s\" }}", (mbps * 1e6) as u64)
+    /// It is paced by a model, and to be recognised.
+    pub fn is_model(&self) -> bool {
+        self.tcp.starts_with("bbr")
+    }
+
+    /// Its keys; `pick` draws.
+    fn keys(&self, (rate, rtt): (u32, u32), pick: &mut dyn FnMut(usize) -> usize) -> String {
+        let stack = if self.is_linux { "stack = \"linux\"\n" } else { "" };
+        let paced = if self.is_paced { "pacing = true\n" } else { "" };
+        let bps = |share: f64| (share * f64::from(rate) * 1e6) as u64;
+        let app = match self.application {
+            Application::Bulk => String::new(),
+            Application::Part => {
+                format!("app = {{ rate = \"{} bit/s\" }}\n", bps(0.2 + 0.2 * pick(4) as f64))
             }
-            Self::Cubic | Self::Reno => format!("tcp = \"{tcp}\"\nstack = \"linux\""),
+            Application::Near => {
+                format!("app = {{ rate = \"{} bit/s\" }}\n", bps(0.9 + 0.05 * pick(5) as f64))
+            }
+            Application::Answers => {
+                let product = f64::from(rate) * f64::from(rtt) * 125.0;
+                let (answer, think) =
+                    ([0.3, 1.0, 3.0][pick(3)] * product, [0.1, 0.5, 2.0][pick(3)] * f64::from(rtt));
+                format!("app = {{ requests = {{ response = \"{answer:.0} B\", think = \"{think} ms\" }} }}\n")
+            }
+        };
+        format!("tcp = \"{}\"\n{stack}{paced}{app}", self.tcp)
+    }
+
+    /// Who opens, who is asked, and whose window is large.
+    const fn ends(&self) -> (&'static str, &'static str) {
+        match self.application {
+            Application::Answers => ("receiver", "sender"),
+            _ => ("sender", "receiver"),
         }
     }
 }
 
-/// Simulates the flow of a seed; what was drawn, and whether the gateway passes it at the end.
+/// What is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// Rates, round trips and queues that the matrix has not.
+    pub is_wide: bool,
+    /// Flows at a time.
+    pub flows: u32,
+}
+
+/// Simulates the flows of a seed; what was drawn, and how many of them the gateway passes at the end.
 ///
 /// # Errors
 /// When the program fails.
-pub fn drawn(sender: Sender, seed: u64, program: &Path, file: &Path) -> Result<(String, bool), String> {
+pub fn drawn(
+    sender: &Sender,
+    seed: u64,
+    draw: Draw,
+    program: &Path,
+    file: &Path,
+) -> Result<(String, u64), String> {
+    let (words, text) = scenario(sender, seed, draw);
+    std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+    let mut command = Command::new(program);
+    command.arg("sim").arg(file).args(["--json", "--seed", &seed.to_string()]);
+    let done = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
+    let report: Value = serde_json::from_slice(&done.stdout)
+        .map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())?;
+    Ok((words, passed(&report)?))
+}
+
+/// What is drawn, in words and as a scenario.
+fn scenario(sender: &Sender, seed: u64, draw: Draw) -> (String, String) {
     let mut dice = Dice::new(seed, 77);
     let mut pick = |n: usize| ((dice.uniform() * n as f64) as usize).min(n - 1);
-    let (rate, rtt, loss) = (RATES[pick(RATES.len())], TRIPS[pick(TRIPS.len())], LOSSES[pick(LOSSES.len())]);
-    let share = 0.2 + 0.2 * pick(4) as f64;
-    let queue = (f64::from(rate) * f64::from(rtt) * 125.0).max(45_000.0);
-    // the queue may double the round trip; the SYN's is no round of data
+    let (rate, rtt, loss) = if draw.is_wide {
+        (OTHER_RATES[pick(5)], OTHER_TRIPS[pick(5)], LOSSES[pick(LOSSES.len())])
+    } else {
+        (RATES[pick(RATES.len())], TRIPS[pick(TRIPS.len())], LOSSES[pick(LOSSES.len())])
+    };
+    let product = f64::from(rate) * f64::from(rtt) * 125.0;
+    let queue =
+        if draw.is_wide { (product * OTHER_QUEUES[pick(5)]).max(6000.0) } else { product.max(45_000.0) };
+    let (from, to) = sender.ends();
+    let keys = sender.keys((rate, rtt), &mut pick);
+    // the SYN's is no round of data
     let seconds = (TRIPS_ALLOWED + 1.0) * f64::from(rtt) / 1e3;
+    let window = "window = { initial = \"65535 B\", max = \"48 MiB\" }";
+    let window = if to == "receiver" { format!("receiver = {{ {window} }}") } else { window.to_owned() };
+    let count = match draw.flows {
+        1 => String::new(),
+        n => format!("count = {n}\nstart = {{ from = \"0 s\", to = \"{} ms\" }}\n", 3 * rtt),
+    };
     let text = format!(
         "schema = 1
 title = \"a sender to be recognised\"
@@ -85,35 +177,27 @@ from = \"sender\"
 to = \"receiver\"
 rate = \"{rate} Mbit/s\"
 delay = \"{} ms\"
-buffer = \"{queue} B\"
+buffer = \"{queue:.0} B\"
 forward = {{ loss = {loss:?} }}
 [[gateways]]
 name = \"gateway\"
 link = \"hop\"
 [[flows]]
 name = \"f\"
-from = \"sender\"
-to = \"receiver\"
-{}
-receiver = {{ window = {{ initial = \"65535 B\", max = \"48 MiB\" }} }}
-",
+from = \"{from}\"
+to = \"{to}\"
+{keys}{window}
+{count}",
         f64::from(rtt) / 2.0,
-        sender.keys(share * f64::from(rate))
     );
-    std::fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-    let mut command = Command::new(program);
-    command.arg("sim").arg(file).args(["--json", "--seed", &seed.to_string()]);
-    let done = command.output().map_err(|e| format!("{}: {e}", program.display()))?;
-    let report: Value = serde_json::from_slice(&done.stdout)
-        .map_err(|_| String::from_utf8_lossy(&done.stderr).trim().to_owned())?;
-    Ok((format!("{rate} Mbit/s, {rtt} ms, loss {loss}"), is_passed(&report)?))
+    (format!("{rate} Mbit/s, {rtt} ms, queue {queue:.0} B, loss {loss}"), text)
 }
 
-/// True when the gateway of a report with one flow passes it.
-fn is_passed(report: &Value) -> Result<bool, String> {
+/// How many flows the gateway of a report passes.
+fn passed(report: &Value) -> Result<u64, String> {
     let flows = &report["gateways"][0]["flows"];
     let passed = flows["passed"].as_object().ok_or("a report without flows of a gateway")?;
-    Ok(!passed.is_empty())
+    Ok(passed.values().filter_map(Value::as_u64).sum())
 }
 
 #[cfg(test)]
@@ -125,8 +209,17 @@ mod tests {
     fn a_report_says_who_passes() {
         let report =
             |passed: Value| json!({ "gateways": [{ "flows": { "accelerated": 1, "passed": passed } }] });
-        assert_eq!(is_passed(&report(json!({}))), Ok(false));
-        assert_eq!(is_passed(&report(json!({ "model_based": 1 }))), Ok(true));
-        assert!(is_passed(&json!({})).is_err());
+        assert_eq!(super::passed(&report(json!({}))), Ok(0));
+        assert_eq!(super::passed(&report(json!({ "model_based": 1, "signed": 2 }))), Ok(3));
+        assert!(super::passed(&json!({})).is_err());
+    }
+
+    #[test]
+    fn every_sender_has_a_name_of_its_own() {
+        let mut names: Vec<_> = Sender::ALL.iter().map(Sender::to_string).collect();
+        assert!(names.iter().any(|name| name == "cubic linux paced near"));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), Sender::ALL.len());
     }
 }

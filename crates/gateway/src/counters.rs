@@ -26,6 +26,8 @@ pub enum Why {
     Overload,
     /// As many bytes as may be are held already.
     Memory,
+    /// Its sender is paced by a model of the path, as BBR is: losses do not slow it down, so there is nothing to gain.
+    ModelBased,
     /// Its acceleration was ended: planned stop, or a change of configuration.
     Released,
     /// Its ports began another connection while it was thought alive.
@@ -36,7 +38,7 @@ pub enum Why {
 
 impl Why {
     /// All reasons, in the order reports list them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::MidStream,
         Self::OneDirection,
         Self::Signed,
@@ -47,6 +49,7 @@ impl Why {
         Self::Bypassed,
         Self::Overload,
         Self::Memory,
+        Self::ModelBased,
         Self::Released,
         Self::Reused,
         Self::Ended,
@@ -65,6 +68,7 @@ impl Why {
             Self::Bypassed => "bypassed",
             Self::Overload => "overload",
             Self::Memory => "memory",
+            Self::ModelBased => "model_based",
             Self::Released => "released",
             Self::Reused => "reused",
             Self::Ended => "ended",

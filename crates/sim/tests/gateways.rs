@@ -149,3 +149,60 @@ fn references_to_what_a_run_will_not_have_are_refused() {
         assert!(spec.metric == metric && fault.to_string().contains(words), "{fault}");
     }
 }
+
+/// How many of one flow's kind the gateway passes in twenty round trips, and its goodput.
+fn passed(keys: &str, receiver: &str) -> (u64, f64) {
+    let text = format!(
+        "schema = 1
+title = \"a sender that may be paced by a model\"
+duration = \"12.6 s\"
+[[hosts]]
+name = \"sender\"
+[[hosts]]
+name = \"receiver\"
+[[links]]
+name = \"hop\"
+from = \"sender\"
+to = \"receiver\"
+rate = \"10 Mbit/s\"
+delay = \"300 ms\"
+buffer = \"750 kB\"
+[[gateways]]
+name = \"gateway\"
+link = \"hop\"
+[[flows]]
+name = \"f\"
+from = \"sender\"
+to = \"receiver\"
+{keys}
+receiver = {{ {receiver} }}
+"
+    );
+    let report = run(&loads(&text, &[]));
+    let value = serde_json::to_value(&report).unwrap();
+    let passed = &value["gateways"][0]["flows"]["passed"];
+    assert!(passed.as_object().unwrap().keys().all(|why| why == "model_based"), "{passed}");
+    (passed["model_based"].as_u64().unwrap_or(0), report.total.goodput_bps)
+}
+
+#[test]
+fn a_sender_that_a_model_paces_is_passed_and_no_other() {
+    let modern = "window = { initial = \"65535 B\", max = \"48 MiB\" }";
+    for (keys, expected) in [
+        ("tcp = \"bbr\"", 1),
+        ("tcp = \"bbr3\"", 1),
+        ("tcp = \"cubic\"\nstack = \"linux\"", 0),
+        ("tcp = \"cubic\"\nstack = \"linux\"\npacing = true", 0),
+        ("tcp = \"cubic\"\nstack = \"linux\"\npacing = true\napp = { rate = \"9.5 Mbit/s\" }", 0),
+        ("tcp = \"sack\"\nstack = \"linux\"\npacing = true", 0),
+    ] {
+        assert_eq!(passed(keys, modern).0, expected, "{keys}");
+    }
+}
+
+#[test]
+fn a_window_of_64_kb_limits_bbr_too_and_it_stays_accelerated() {
+    let (passed, goodput) = passed("tcp = \"bbr\"", "window = \"65535 B\", window_scale = false");
+    assert_eq!(passed, 0);
+    assert!(goodput > 4.0 * 65_535.0 * 8.0 / 0.6, "{goodput}");
+}

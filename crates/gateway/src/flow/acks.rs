@@ -212,6 +212,8 @@ impl Flow {
             }
             self.add_dsack(&mut packet, lan.isn);
         }
+        let tells_loss = packet.tcp.flags.has(Flags::ECE) || (theirs && !packet.tcp.sack.is_empty());
+        self.watch_told(cx.now, tells_loss);
         cx.send(LAN, packet);
     }
 

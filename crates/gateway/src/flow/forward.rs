@@ -232,7 +232,9 @@ impl Flow {
             self.fins.0 = Some(end);
             self.state = if self.state == State::Closed { State::Closed } else { State::Closing };
         }
+        let news = end.saturating_sub(start.max(self.sender.top));
         self.sender.top = self.sender.top.max(end);
+        self.watch_sent(cx.now, news);
         if packet.body.len > self.sender.sizes.0.min(u32::from(u16::MAX)) && packet.segment == 0 {
             self.sender.sizes = (packet.body.len, u32::from(packet.header_len));
         }

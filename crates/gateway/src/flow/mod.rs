@@ -9,6 +9,8 @@
 //! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs: what may be forwarded <- receiver
 //! ```
 //!
+//! `model.rs` tells senders that cannot gain at all: they are passed.
+//!
 //! TCP's promise is kept: an ACK the sender sees is never beyond what the receiver acknowledged. Data of the other direction passes at once; the
 //! acknowledgments it carries are treated as any.
 
@@ -18,6 +20,7 @@ mod copies;
 mod forward;
 mod handshake;
 mod header;
+mod model;
 pub(crate) mod priority;
 mod ranges;
 mod reader;
@@ -39,6 +42,7 @@ use bentpipe_base::{Cx, Duration, Flags, Instant, Packet, Pkt, Port, Seq, Size};
 use cache::Cache;
 use forward::Sender;
 use handshake::Handshake;
+use model::Model;
 use receiver::Receiver;
 use repair::Recovery;
 use serve::Choice;
@@ -69,6 +73,8 @@ pub(crate) struct Flow {
     sender: Sender,
     acks: Acks,
     shown: Shown,
+    /// What tells whether the sender can gain, while that is not known.
+    model: Option<Box<Model>>,
     /// Ends of the two streams, once there was a FIN: of the sender's as a position, of the receiver's as its sequence number.
     fins: (Option<u64>, Option<u32>),
     fins_acked: (bool, bool),
@@ -107,6 +113,7 @@ impl Flow {
             sender: Sender::default(),
             acks: Acks::default(),
             shown: Shown::default(),
+            model: None,
             fins: (None, None),
             fins_acked: (false, false),
             stray: None,
@@ -135,6 +142,7 @@ impl Flow {
             } else {
                 self.take_ack(cx, packet, shared);
             }
+            self.pass_if_found(cx, shared);
         }
         self.account(shared);
     }
@@ -169,6 +177,7 @@ impl Flow {
             self.una = 1;
             self.sender.top = u64::from(lan.len);
             self.shown.ack = 1;
+            self.judge(u64::from(packet.tcp.window));
             if let Some(trip) = self.shake.hop_trip {
                 self.trip.sample(cx.now, trip);
             }
@@ -220,7 +229,14 @@ impl Flow {
             let bytes = rate.bps() as f64 / 8.0 * shared.config.share.clamp(0.01, 1.0) / share;
             bytes * self.sender.payload_share(shared.config.framing)
         });
-        Path { rate, trip: self.trip.smoothed() + lan, lossy: shared.shaper.losses.recent(now) }
+        let mut path = Path {
+            rate,
+            trip: self.trip.smoothed() + lan,
+            lossy: shared.shaper.losses.recent(now),
+            judged: false,
+        };
+        path.judged = self.model.is_some() && path.product().is_some_and(|p| self.may_hold(p));
+        path
     }
 
     /// Copies of each packet: several only for a receiver that discards what lies beyond a hole.
@@ -293,6 +309,10 @@ impl Flow {
 
     /// Stops accelerating: what waits leaves now, what is held back is told, and from now on everything passes, its windows translated.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
+        self.stop(cx, Why::Released, shared);
+    }
+
+    fn stop(&mut self, cx: &mut Cx<'_>, why: Why, shared: &mut Shared<'_>) {
         if !self.works() {
             return;
         }
@@ -301,7 +321,8 @@ impl Flow {
         self.cache.clear(cx);
         self.acks.clear(cx);
         self.recovery = Recovery::default();
-        self.why = Some(Why::Released);
+        self.model = None;
+        self.why = Some(why);
         self.account(shared);
     }
 

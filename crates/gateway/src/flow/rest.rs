@@ -60,6 +60,7 @@ impl Flow {
         flow.receiver.edge = beyond(persist.edge);
         flow.sender.top = beyond(persist.next);
         (flow.shown.ack, flow.shown.edge) = (1, beyond(persist.shown_edge));
+        flow.judge(u64::from(persist.largest));
         flow.anchor = (!is_exact).then(Anchor::default);
         flow
     }

@@ -8,8 +8,11 @@
 //! start does; and 1.25 times that once it has not grown by a quarter for three round trips (the pipe is full, as in BBR), so a queue in the hop
 //! stays small. The shortest is that of the whole connection: it would grow with a queue that stays.
 //!
+//! While the sender is judged it is two products (`model.rs`).
+//!
 //! The right edge never moves left (RFC 9293, section 3.8.6). Fields are rounded up to the shift's grain, and the edge that was told is what counts.
 
+use super::model::WINDOW;
 use bentpipe_base::{Duration, Instant};
 
 /// Queue that is aimed at, as time at the rate: 0.1 MB at 24 Mbit/s.
@@ -28,6 +31,8 @@ pub(crate) struct Path {
     pub(crate) trip: Duration,
     /// Loss was seen lately on the hop.
     pub(crate) lossy: bool,
+    /// Its sender is being judged (`model.rs`).
+    pub(crate) judged: bool,
 }
 
 impl Path {
@@ -79,7 +84,8 @@ impl Shown {
         let Some((rate, product)) = path.rate.zip(path.product()) else { return self.by_delivery() };
         let target = (rate * TARGET.as_secs_f64()) as u64;
         let reserve = if path.lossy && largest >= product { product + product / 4 } else { 0 };
-        (product + target + reserve).max(LEAST)
+        let judged = if path.judged { product * (WINDOW - 1) } else { 0 };
+        (product + (target + reserve).max(judged)).max(LEAST)
     }
 
     /// How far beyond the receiver's own window may be on the way.
@@ -109,8 +115,11 @@ mod tests {
     #[test]
     fn the_window_is_the_product_and_a_little() {
         let shown = Shown::default();
-        let mut path = Path { rate: Some(3e6), trip: Duration::from_secs(1), lossy: false };
+        let mut path = Path { rate: Some(3e6), trip: Duration::from_secs(1), lossy: false, judged: false };
         assert_eq!(shown.window(&path, 65_535), 3_099_000);
+        path.judged = true;
+        assert_eq!(shown.window(&path, 65_535), 6_000_000, "flight that a sender gives up must be seen");
+        path.judged = false;
         path.lossy = true;
         assert_eq!(shown.window(&path, 65_535), 3_099_000, "an old receiver keeps less than the path holds");
         assert_eq!(shown.window(&path, 8 << 20), 3_099_000 + 3_750_000);
