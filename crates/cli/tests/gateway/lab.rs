@@ -151,11 +151,12 @@ impl Lab {
         let mut child = self.at(ROUTER, || command.spawn().expect("it starts"));
         let (sender, log) = channel();
         let said = BufReader::new(child.stderr.take().expect("its standard error"));
-        thread::spawn(move || {
+        let reader = move || {
             for line in said.lines() {
                 let _ = sender.send(line.expect("its log"));
             }
-        });
+        };
+        Builder::new().spawn(reader).expect("a thread");
         let mut gateway = Gateway { child, log, lines: String::new() };
         gateway.wait_for("event=\"started\"");
         gateway

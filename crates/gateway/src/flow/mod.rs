@@ -32,7 +32,7 @@ pub(crate) mod shaper;
 mod trip;
 mod window;
 
-use crate::config::Config;
+use crate::config::{Config, Copies};
 use crate::counters::{Counters, Why};
 use crate::memory::Memory;
 use crate::report::{FlowReport, State};
@@ -244,12 +244,20 @@ impl Flow {
         let Some(product) = path.product() else { return 1 };
         let packets = product as f64 / self.shake.mss() as f64;
         let losses = &shared.shaper.losses;
-        if self.receiver.largest < product {
+        let can_grow = 65_535 << self.shake.receiver_shift() >= product;
+        let is_small = can_grow && self.cache.bytes * 3 < product;
+        let starts = self.una < product && shared.shaper.is_idle() && !losses.few(packets);
+        if is_small && (starts || losses.many(packets)) && shared.config.copies == Copies::Auto {
+            return 2;
+        }
+        let under_way = self.cache.forwarded(self.una).saturating_sub(self.una);
+        // it discards what lies beyond a hole: its window is smaller than what is under way, or will be when the hop is full
+        if self.receiver.largest < if can_grow { under_way.min(product) } else { product } {
             let share =
                 self.receiver.rate().zip(path.rate).map_or(1.0, |(read, rate)| (read / rate).min(1.0));
             losses.copies(shared.config.copies, self.recovery.copies.max(1), packets, share)
         } else {
-            1 + u8::from(self.cache.bytes * 3 < product && losses.many(packets))
+            1
         }
     }
 

@@ -14,6 +14,8 @@ use std::collections::VecDeque;
 const QUANTUM: i64 = 1600;
 /// How late the pacer may be and still keep its rate.
 const SLACK: Duration = Duration::from_millis(2);
+/// Time over which the use of the hop is looked at.
+const SPELL: Duration = Duration::from_millis(250);
 /// Packets that pass may wait this long at the rate; beyond that the oldest leave at once.
 const PASSING: Duration = Duration::from_millis(100);
 
@@ -53,6 +55,9 @@ pub(crate) struct Shaper {
     framing: Size,
     /// When the hop is free.
     free: Instant,
+    /// How long it was busy in each of the last two spells of [`SPELL`], and since when the last one is.
+    busy: [Duration; 2],
+    spell: Instant,
     /// Flows with their tickets.
     repairs: VecDeque<(u32, u32)>,
     /// Flows in turn, with their tickets; what each may still send in its turn, or has sent beyond the last.
@@ -317,7 +322,19 @@ impl Shaper {
     pub(crate) fn charge(&mut self, now: Instant, size: Size) {
         let Some(rate) = self.rate else { return };
         let start = self.free.max(Instant(now.0.saturating_sub(SLACK.0)));
-        self.free = start + Duration((rate.time_for(size).0 as f64 / self.share) as u64);
+        let time = Duration((rate.time_for(size).0 as f64 / self.share) as u64);
+        self.free = start + time;
+        let gone = now.since(self.spell);
+        if gone >= SPELL {
+            let before = if gone < SPELL * 2 { self.busy[1] } else { Duration::ZERO };
+            (self.busy, self.spell) = ([before, Duration::ZERO], now);
+        }
+        self.busy[1] += time;
+    }
+
+    /// The hop was free for a fifth of the time of late, our copies counted: what is sent beside is not taken from anybody.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.rate.is_some() && self.busy.iter().all(|busy| *busy * 5 < SPELL * 4)
     }
 
     /// The largest payload of a packet: a segment, or what the hop carries in a millisecond.
