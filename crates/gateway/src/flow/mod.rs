@@ -244,7 +244,7 @@ impl Flow {
         let Some(product) = path.product() else { return 1 };
         let packets = product as f64 / self.shake.mss() as f64;
         let losses = &shared.shaper.losses;
-        let can_grow = 65_535 << self.shake.receiver_shift() >= product;
+        let can_grow = self.may_hold(product);
         let is_small = can_grow && self.cache.bytes * 3 < product;
         let starts = self.una < product && shared.shaper.is_idle() && !losses.few(packets);
         if is_small && (starts || losses.many(packets)) && shared.config.copies == Copies::Auto {
