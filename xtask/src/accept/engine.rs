@@ -73,7 +73,7 @@ const DEFECTS: [(&str, &[&str]); 15] = [
 /// Prints the list, or the parts of it that `words` name; true when every line was met.
 pub(super) fn check(words: &[String]) -> Result<bool, String> {
     let parts = chosen("engine", words, &PARTS)?;
-    let run = Tests::of(&["--package", "bentpipe-tcp", "--package", "bentpipe-nodes"])?;
+    let run = Tests::of(&["--package", "bentpipe-tcp", "--package", "bentpipe-live"])?;
     let mut list = List::new();
     for part in parts {
         match part {
