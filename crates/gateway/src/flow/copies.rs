@@ -8,7 +8,7 @@
 //! clean is found. Copies follow 10 ms later: a short fade takes one of them.
 //! Where the receiver keeps what is beyond a hole (its window is at least the product) one copy is enough, since only the loss itself is sent again; but
 //! while a flow uses less than a third of its share a second one costs nothing, and spares its sender's slow start the delay of a repair. So it does from the first packet of a
-//! flow on, for one product at most, while the hop is not busy and not known to be clean: a hole in the first rounds looks like a queue to Linux' HyStart, and ends slow start
+//! flow on, for one product at most, while the hop holds 200 packets, is not busy and not known to be clean: a hole in the first rounds looks like a queue to Linux' HyStart, and ends slow start
 //! at a fraction of the rate.
 //! A repair itself always goes twice: of a packet that was lost, not of what a receiver had no room for.
 
@@ -27,6 +27,8 @@ const MEMORY: f64 = 40_000.0;
 const ENOUGH: f64 = 3.0;
 /// After this time without use counts of single sending are halved.
 const AGE: Duration = Duration::from_secs(120);
+/// Packets that a path holds whose starts are sent twice.
+const LONG: f64 = 200.0;
 /// Losses per round trip below which one copy is enough.
 const LITTLE: f64 = 0.05;
 /// How long a loss is recent.
@@ -72,10 +74,11 @@ impl Losses {
         self.probability() * n > 1.0
     }
 
-    /// True when the path is known to lose less than a packet in two round trips, whatever the next one does.
-    pub(crate) fn few(&self, n: f64) -> bool {
+    /// Whether second copies pay in slow start: a packet is short beside the round trip, so that one more delays nobody, and the path is not known to lose less than a packet
+    /// in two round trips, whatever the next one does.
+    pub(crate) fn pay_at_start(&self, n: f64) -> bool {
         let (arrived, lost) = self.counts[0];
-        (lost + 1.0) / (arrived + lost + 1.0) * n < 0.5
+        n >= LONG && (lost + 1.0) / (arrived + lost + 1.0) * n >= 0.5
     }
 
     /// Probability that one copy is lost.

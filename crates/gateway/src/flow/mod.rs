@@ -239,25 +239,25 @@ impl Flow {
         path
     }
 
-    /// Copies of each packet: several only for a receiver that discards what lies beyond a hole.
-    fn copies(&self, path: &Path, shared: &Shared<'_>) -> u8 {
-        let Some(product) = path.product() else { return 1 };
+    /// Copies of each packet: several only for a receiver that discards what lies beyond a hole, or where the hop has room to spare; then new data goes before them.
+    fn copies(&self, path: &Path, shared: &Shared<'_>) -> (u8, bool) {
+        let Some(product) = path.product() else { return (1, false) };
         let packets = product as f64 / self.shake.mss() as f64;
         let losses = &shared.shaper.losses;
         let can_grow = self.may_hold(product);
         let is_small = can_grow && self.cache.bytes * 3 < product;
-        let starts = self.una < product && shared.shaper.is_idle() && !losses.few(packets);
+        let starts = self.una < product && shared.shaper.is_idle() && losses.pay_at_start(packets);
         if is_small && (starts || losses.many(packets)) && shared.config.copies == Copies::Auto {
-            return 2;
+            return (2, true);
         }
         let under_way = self.cache.forwarded(self.una).saturating_sub(self.una);
         // it discards what lies beyond a hole: its window is smaller than what is under way, or will be when the hop is full
         if self.receiver.largest < if can_grow { under_way.min(product) } else { product } {
             let share =
                 self.receiver.rate().zip(path.rate).map_or(1.0, |(read, rate)| (read / rate).min(1.0));
-            losses.copies(shared.config.copies, self.recovery.copies.max(1), packets, share)
+            (losses.copies(shared.config.copies, self.recovery.copies.max(1), packets, share), false)
         } else {
-            1
+            (1, false)
         }
     }
 

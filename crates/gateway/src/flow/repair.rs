@@ -40,8 +40,9 @@ pub(crate) struct Recovery {
     refused_at: Instant,
     /// Timeout in force.
     timeout: Duration,
-    /// Copies of each packet.
+    /// Copies of each packet, and whether new data goes before further ones.
     pub(super) copies: u8,
+    pub(super) spare: bool,
     pub(super) losses: u64,
     pub(super) timeouts: u64,
 }

@@ -51,12 +51,15 @@ impl Flow {
                 due = Some(Choice::Due(i));
             }
         }
-        // copies keep their distance whatever else there is to send
+        let n =
+            if self.cache.first_due().is_some() || held.is_some() { 0 } else { self.fresh(limit, shared) };
+        // copies keep their distance whatever else there is to send, but for those that the hop has room to spare for
+        if n > 0 && self.recovery.spare {
+            return Some(Choice::New(n));
+        }
         if let Some(choice) = self.further_copy(now).or(due) {
             return Some(choice);
         }
-        let n =
-            if self.cache.first_due().is_some() || held.is_some() { 0 } else { self.fresh(limit, shared) };
         if n > 0 {
             return Some(Choice::New(n));
         }
@@ -250,7 +253,7 @@ impl Flow {
         }
         self.recovery.sent(cx.now, self.trip.timeout());
         let path = self.path(cx.now, shared);
-        self.recovery.copies = self.copies(&path, shared);
+        (self.recovery.copies, self.recovery.spare) = self.copies(&path, shared);
         cx.send(SATELLITE, packet);
         size
     }
