@@ -2,7 +2,8 @@
 //!
 //! Source: TCP-SuperCharger (SC) forwards beyond the receiver's window; so after a loss nearly a bandwidth-delay product of N packets is discarded and sent
 //! again. With every packet sent k times the efficiency is (1/k) / (1 + p^k N): a second copy pays from p N = 1 on. The largest over k = 1..=4 is taken,
-//! with a tenth in favour of what is in use. A reader that takes the share s of the rate leaves room for copies: min(s, 1/k) / (1 + p^k N s). p is the hop's, from what arrived and what was found lost: the share lost of what was sent once, less a standard
+//! with a tenth in favour of what is in use. A reader that takes the share s of the rate leaves room for copies: min(s, 1/k) / (1 + p^k N s).
+//! p is the hop's, from what arrived and what was found lost: the share lost of what was sent once, less a standard
 //! deviation, so that a few early losses decide nothing; then brought into the range that the shares of what was sent k times allow (p^k of it is lost). Counts
 //! are halved when they are large, and those of single sending also while it is not in use: so now and then it is tried again, and a hop that has become
 //! clean is found. Copies follow 10 ms later: a short fade takes one of them.
@@ -104,7 +105,7 @@ impl Losses {
             return k.clamp(1, MOST as u8);
         }
         let p = self.probability();
-        // a slow reader leaves room for copies, but they are nothing for nothing
+        // a slow reader leaves room for copies, but where next to nothing is lost they gain nothing
         if p * n * share < LITTLE {
             return 1;
         }

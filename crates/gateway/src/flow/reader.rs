@@ -16,7 +16,10 @@
 //! - **A reader that has become faster** empties the half-full buffer within milliseconds: the movement of the edge then tells the new R, as a lower bound. When the
 //!   window stays whole after that, `ahead` follows at once, up to what the same reader took in the last minute. A jump that overflows forbids the next for a while.
 
+mod full;
+
 use bentpipe_base::{Duration, Instant};
+use full::{Drain, FEW};
 use std::collections::VecDeque;
 
 /// A window of at least this share of the largest is whole: the reader has read everything, but for what came just now.
@@ -32,12 +35,10 @@ const BUNCH: Duration = Duration::from_millis(60);
 const LEAST_LOOK: Duration = Duration::from_millis(50);
 /// How long a rate that was read, or was too much, is remembered.
 const MEMORY: Duration = Duration::from_secs(60);
-/// What is left of a limit that overflowed again.
+/// What is left of a rate that overflowed again.
 const LESS: f64 = 0.75;
 /// The slowest pace, bytes per second.
 const LEAST_PACE: f64 = 1500.0;
-/// Movements of the edge that make a rate.
-const FEW: u32 = 4;
 /// Round trips without a jump after one that was wrong, at first and at most.
 const DISTRUST: (u64, u64) = (8, 256);
 
@@ -70,6 +71,10 @@ impl News {
     fn rate_at(&self, ahead: f64) -> f64 {
         (ahead + self.buffer() / 2.0).max(1.0) / trip(self)
     }
+    /// What makes so many times the rate that `ahead` makes.
+    fn scaled(&self, ahead: f64, by: f64) -> f64 {
+        (ahead + self.buffer() / 2.0) * by - self.buffer() / 2.0
+    }
     /// How far ahead for a reader of `rate`, with half its buffer free.
     fn ahead_at(&self, rate: f64) -> f64 {
         rate * self.trip.as_secs_f64() - self.buffer() / 2.0
@@ -86,37 +91,6 @@ struct Look {
     most: f64,
     /// The limit held something back since the last change.
     held: bool,
-}
-
-/// A full buffer that is being read.
-#[derive(Clone, Copy, Debug)]
-struct Drain {
-    since: Instant,
-    una: u64,
-    /// When the edge moved first since then, last, and the time before.
-    first: Option<(Instant, u64)>,
-    last: (Instant, u64),
-    before: (Instant, u64),
-    moves: u32,
-    /// What it read while the buffer filled.
-    filling: f64,
-    /// The second within a few round trips.
-    again: bool,
-    /// What was refused had been sent before the limit was changed last.
-    is_old: bool,
-}
-
-impl Drain {
-    /// Bytes per second that are read, as far as known; `None` when it all went at once. The last movement may be told of long after all was read.
-    fn rate(&self) -> Option<f64> {
-        let (at, edge) = self.first?;
-        let to = |(end, to): (Instant, u64)| {
-            let time = end.since(at).as_secs_f64();
-            (time > 0.0 && to > edge).then(|| (to - edge) as f64 / time)
-        };
-        let before = to(self.before).filter(|_| self.moves > FEW);
-        to(self.last).map(|rate| rate.max(before.unwrap_or(0.0)))
-    }
 }
 
 /// Knowledge of one reader.
@@ -411,13 +385,14 @@ impl Reader {
             }
             self.settle(news, after);
             self.is_measured = true;
-        } else if drain.is_old || after < before * 1.1 {
+        } else if drain.is_old || after < news.scaled(before, 1.1) {
             self.settle(news, before);
         } else if drain.again || self.largest_burst(news) < news.buffer() / 4.0 {
             // no more than was taken lately, and less each time
-            let taken = lately(self.taken.take(), now).filter(|taken| *taken >= before / 2.0);
+            let taken = lately(self.taken.take(), now).filter(|taken| *taken >= news.scaled(before, 0.5));
             self.bunched = Some((now, news.buffer() / news.rate_at(before)));
-            self.settle(news, taken.map_or(before, |taken| taken.min(before)) * LESS);
+            let most = taken.map_or(before, |taken| taken.min(before));
+            self.settle(news, news.scaled(most, LESS));
         } else {
             self.settle(news, before);
         }

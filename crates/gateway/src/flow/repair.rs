@@ -143,7 +143,8 @@ impl Flow {
     ) -> u32 {
         let (edge, una, sack) = (self.receiver.edge, self.una, self.shake.sack());
         let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
-        let (mut refused, mut refused_sent) = (false, now);
+        // when what was refused had been sent
+        let mut refused = None;
         let receiver = &self.receiver;
         let refused_at = self.recovery.refused_at;
         let mut found = |(start, end): (u64, u64), sent: Instant, segments: u32| {
@@ -151,9 +152,9 @@ impl Flow {
                 holes += 1;
                 // what follows a refused head was refused with it
                 if start <= una && receiver.had_no_room(una, end) {
-                    (refused, refused_sent) = (true, sent);
+                    refused = Some(sent);
                 }
-                if !refused && sent > refused_at {
+                if refused.is_none() && sent > refused_at {
                     hole_end = hole_end.max(end);
                     lost += if end <= before && (sack || start <= una) { segments } else { 0 };
                 }
@@ -176,13 +177,15 @@ impl Flow {
         }
         self.recovery.hole_end = hole_end;
         // what came while the window was closed was refused
-        refused |= was_closed && self.cache.rewind(una, overdue);
-        if holes > 0 || refused {
-            self.cache.rewind(if refused { una } else { edge }, Instant::NEVER);
+        if was_closed && self.cache.rewind(una, overdue) {
+            refused = refused.or(Some(now));
         }
-        if refused {
+        if holes > 0 || refused.is_some() {
+            self.cache.rewind(if refused.is_some() { una } else { edge }, Instant::NEVER);
+        }
+        if let Some(sent) = refused {
             self.recovery.refused_at = now;
-            self.receiver.overflowed((now, refused_sent), una, self.trip.smoothed(), reach);
+            self.receiver.overflowed((now, sent), una, self.trip.smoothed(), reach);
         }
         self.recovery.losses += u64::from(lost);
         shared.counters.losses += u64::from(lost);

@@ -54,10 +54,8 @@ impl Flow {
         let n =
             if self.cache.first_due().is_some() || held.is_some() { 0 } else { self.fresh(limit, shared) };
         // copies keep their distance whatever else there is to send, but for those that the hop has room to spare for
-        if n > 0 && self.recovery.spare {
-            return Some(Choice::New(n));
-        }
-        if let Some(choice) = self.further_copy(now).or(due) {
+        let waits = n > 0 && self.recovery.spare;
+        if let Some(choice) = if waits { None } else { self.further_copy(now).or(due) } {
             return Some(choice);
         }
         if n > 0 {
