@@ -22,6 +22,7 @@ pub mod reader;
 pub mod recognition;
 pub mod report;
 pub mod run;
+pub mod scenario;
 pub mod sender;
 pub mod slow;
 pub mod untouched;

@@ -4,6 +4,7 @@
 
 use crate::hop::dice::Dice;
 use crate::matrix::cell::{LOSSES, RATES, TRIPS};
+use crate::scenario::{Hop, text};
 use serde_json::Value;
 use std::fmt;
 use std::path::Path;
@@ -163,33 +164,9 @@ fn scenario(sender: &Sender, seed: u64, draw: Draw) -> (String, String) {
         1 => String::new(),
         n => format!("count = {n}\nstart = {{ from = \"0 s\", to = \"{} ms\" }}\n", 3 * rtt),
     };
-    let text = format!(
-        "schema = 1
-title = \"a sender to be recognised\"
-duration = \"{seconds} s\"
-[[hosts]]
-name = \"sender\"
-[[hosts]]
-name = \"receiver\"
-[[links]]
-name = \"hop\"
-from = \"sender\"
-to = \"receiver\"
-rate = \"{rate} Mbit/s\"
-delay = \"{} ms\"
-buffer = \"{queue:.0} B\"
-forward = {{ loss = {loss:?} }}
-[[gateways]]
-name = \"gateway\"
-link = \"hop\"
-[[flows]]
-name = \"f\"
-from = \"{from}\"
-to = \"{to}\"
-{keys}{window}
-{count}",
-        f64::from(rtt) / 2.0,
-    );
+    let flow = format!("from = \"{from}\"\nto = \"{to}\"\n{keys}{window}\n{count}");
+    let hop = Hop { rate: f64::from(rate) * 1e6, rtt: f64::from(rtt) / 1e3, queue, loss };
+    let text = text("a sender to be recognised", seconds, "", hop, true, &flow);
     (format!("{rate} Mbit/s, {rtt} ms, queue {queue:.0} B, loss {loss}"), text)
 }
 

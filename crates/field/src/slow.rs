@@ -4,6 +4,7 @@ use crate::analyse::bound::alternating;
 use crate::bed::Receiver;
 use crate::cell::{Cell, Flow};
 use crate::reader::Reader;
+use crate::scenario::{FORTH, Hop, text};
 use crate::{report, run};
 use serde_json::Value;
 use std::fmt;
@@ -133,38 +134,13 @@ impl Case {
             ),
             Self::Stops(_) => "\"eager\"".to_owned(),
         };
-        format!(
-            "schema = 1
-title = \"a reader: {self}\"
-duration = \"{SECONDS} s\"
-measure = {{ from = \"{FROM} s\", to = \"{SECONDS} s\" }}
-[host]
-stack = \"linux\"
-[[hosts]]
-name = \"sender\"
-[[hosts]]
-name = \"receiver\"
-[[links]]
-name = \"hop\"
-from = \"sender\"
-to = \"receiver\"
-rate = \"{RATE} bit/s\"
-delay = \"{} s\"
-buffer = \"{} B\"
-[[gateways]]
-name = \"gateway\"
-link = \"hop\"
-[[flows]]
-name = \"f\"
-from = \"sender\"
-to = \"receiver\"
-tcp = \"cubic\"
-receiver = {{ window = \"65535 B\", window_scale = false, timestamps = false }}
-reader = {reader}
-",
-            RTT / 2.0,
-            RATE * RTT / 8.0
-        )
+        let head =
+            format!("measure = {{ from = \"{FROM} s\", to = \"{SECONDS} s\" }}\n[host]\nstack = \"linux\"");
+        let flow = format!(
+            "{FORTH}\ntcp = \"cubic\"\nreceiver = {{ window = \"65535 B\", window_scale = false, timestamps = false }}\nreader = {reader}"
+        );
+        let hop = Hop { rate: RATE, rtt: RTT, queue: RATE * RTT / 8.0, loss: 0.0 };
+        text(&format!("a reader: {self}"), SECONDS, &head, hop, true, &flow)
     }
 
     /// Runs it in the bed.

@@ -3,6 +3,7 @@
 use crate::bed::Receiver;
 use crate::cell as bed;
 use crate::reader::Reader;
+use crate::scenario::{FORTH, Hop, text};
 use std::fmt;
 use std::path::Path;
 
@@ -126,7 +127,6 @@ impl Cell {
     /// The scenario, with the gateway or without.
     pub fn toml(&self, gateway: bool) -> String {
         let Self { rate, rtt, loss, flows, .. } = *self;
-        let (delay, seconds, queue) = (f64::from(rtt) / 2.0, self.seconds(), self.queue());
         let old = "receiver = { window = \"65535 B\", window_scale = false, timestamps = false }";
         // the kernel of the bed may take 64 MB; whatever fits the hop is as good
         let modern = "receiver = { window = { initial = \"65535 B\", max = \"48 MiB\" } }";
@@ -145,38 +145,13 @@ impl Cell {
         let app =
             self.transfer.map_or(String::new(), |bytes| format!("app = {{ transfer = \"{bytes} B\" }}\n"));
         let count = if flows > 1 { format!("count = {flows}\n") } else { String::new() };
-        format!(
-            "schema = 1
-title = \"{self}\"
-duration = \"{seconds} s\"
-[host]
-stack = \"{stack}\"
-[[hosts]]
-name = \"sender\"
-[[hosts]]
-name = \"receiver\"
-[[links]]
-name = \"hop\"
-from = \"sender\"
-to = \"receiver\"
-rate = \"{rate} Mbit/s\"
-delay = \"{delay} ms\"
-buffer = \"{queue} B\"
-forward = {{ loss = {loss:?} }}
-[[gateways]]
-name = \"gateway\"
-link = \"hop\"
-enabled = {gateway}
-[[flows]]
-name = \"f\"
-from = \"sender\"
-to = \"receiver\"
-{count}{app}tcp = \"{sender}\"
-{receiver}
-start = {{ from = \"0 s\", to = \"{} s\" }}
-",
-            f64::from(rtt) / 1000.0
-        )
+        let trip = f64::from(rtt) / 1e3;
+        let flow = format!(
+            "{FORTH}\n{count}{app}tcp = \"{sender}\"\n{receiver}\nstart = {{ from = \"0 s\", to = \"{trip} s\" }}"
+        );
+        let hop = Hop { rate: f64::from(rate) * 1e6, rtt: trip, queue: self.queue(), loss };
+        let head = format!("[host]\nstack = \"{stack}\"");
+        text(&self.to_string(), self.seconds(), &head, hop, gateway, &flow)
     }
 }
 
