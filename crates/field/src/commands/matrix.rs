@@ -3,7 +3,7 @@
 use super::{bentpipe, options, whole};
 use bentpipe_field::hop::dice::Dice;
 use bentpipe_field::matrix::cell::cells;
-use bentpipe_field::matrix::{self, Matrix, page};
+use bentpipe_field::matrix::{self, Matrix, Ran, page};
 use std::fs;
 
 pub(crate) const USAGE: &str =
@@ -15,11 +15,12 @@ pub(crate) const USAGE: &str =
   --live             in the bed in place of simulated, one after another
   --threads N        runs at a time             --bin FILE     bentpipe beside this program
   --out FILE         JSON of all cells          --page FILE    a page with a picture
-  --summary FILE     a table for a document";
+  --summary FILE     a table for a document      --picture FILE   its picture, SVG
+  --from FILES       what earlier runs wrote with --out, by commas, in place of running";
 
 pub(crate) fn command(words: &[String]) -> Result<(), String> {
     let (mut only, mut transfer, mut sample, mut draw) = (String::new(), None, None, 1);
-    let (mut out, mut page, mut summary) = (None, None, None);
+    let (mut out, mut page, mut summary, mut picture, mut from) = (None, None, None, None, None);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut matrix =
         Matrix { program: bentpipe()?, cells: Vec::new(), seeds: 5, most: 50, threads, live: false };
@@ -37,6 +38,8 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
             "--out" => out = Some(value),
             "--summary" => summary = Some(value),
             "--page" => page = Some(value),
+            "--picture" => picture = Some(value),
+            "--from" => from = Some(value),
             "--live" => matrix.live = true,
             _ => return Err(format!("unknown option {name}\n{USAGE}")),
         }
@@ -47,10 +50,13 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
         let i = (dice.uniform() * matrix.cells.len() as f64) as usize;
         matrix.cells.swap_remove(i);
     }
-    let mut ran = matrix::run(&matrix, |ran| eprintln!("{}", ran.line()))?;
+    let mut ran = match from {
+        Some(files) => files.split(',').map(read).collect::<Result<Vec<_>, _>>()?.concat(),
+        None => matrix::run(&matrix, |ran| eprintln!("{}", ran.line()))?,
+    };
     let write = |path: &str, text: String| fs::write(path, text).map_err(|e| format!("{path}: {e}"));
     if let Some(out) = out {
-        let all: Vec<_> = ran.iter().map(matrix::Ran::json).collect();
+        let all: Vec<_> = ran.iter().map(Ran::json).collect();
         write(out, serde_json::Value::from(all).to_string())?;
     }
     if let Some(path) = page {
@@ -59,9 +65,19 @@ pub(crate) fn command(words: &[String]) -> Result<(), String> {
     if let Some(path) = summary {
         write(path, page::summary(&ran))?;
     }
+    if let Some(path) = picture {
+        write(path, page::svg(&ran))?;
+    }
     ran.sort_by(|a, b| b.gain().total_cmp(&a.gain()));
     let worse = ran.iter().filter(|r| !r.is_met()).count();
     println!("worst of {} cells, {worse} of them WORSE than without:", ran.len());
     ran.iter().skip(ran.len().saturating_sub(40)).for_each(|r| println!("{}", r.line()));
     Ok(())
+}
+
+/// What an earlier run wrote.
+fn read(file: &str) -> Result<Vec<Ran>, String> {
+    let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+    let all: Vec<serde_json::Value> = serde_json::from_str(&text).map_err(|e| format!("{file}: {e}"))?;
+    all.iter().map(|json| Ran::from_json(json).map_err(|e| format!("{file}: {e}"))).collect()
 }

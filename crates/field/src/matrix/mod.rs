@@ -7,7 +7,7 @@ pub mod cell;
 pub mod page;
 pub mod paired;
 
-use cell::Cell;
+use cell::{Cell, cells};
 use paired::Ratio;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -88,6 +88,13 @@ impl Ran {
         }
     }
 
+    /// Of these pairs.
+    fn of(cell: Cell, pairs: Vec<(f64, f64)>) -> Self {
+        let ratio =
+            Ratio::of(&pairs).ok_or_else(|| "a flow that carried nothing, or too few seeds".to_owned());
+        Self { cell, pairs, ratio }
+    }
+
     /// As JSON.
     pub fn json(&self) -> Value {
         let c = &self.cell;
@@ -95,6 +102,31 @@ impl Ran {
         json!({ "rate_mbps": c.rate, "rtt_ms": c.rtt, "loss": c.loss, "receiver": c.receiver, "sender": c.sender,
             "flows": c.flows, "transfer_bytes": c.transfer, "pairs": self.pairs, "ratio": ratio,
             "failed": self.ratio.as_ref().err(), "met": self.is_met() })
+    }
+
+    /// Reads it again.
+    ///
+    /// # Errors
+    /// Says what is missing.
+    pub fn from_json(json: &Value) -> Result<Self, String> {
+        let word = |(key, name): (&str, &str)| format!("{name}={}", json[key]).replace('"', "");
+        let names = [
+            ("rate_mbps", "rate"),
+            ("rtt_ms", "rtt"),
+            ("loss", "loss"),
+            ("receiver", "receiver"),
+            ("sender", "sender"),
+            ("flows", "flows"),
+        ];
+        let words = names.map(word).join(",");
+        let [cell] = cells(&words, json["transfer_bytes"].as_u64())?[..] else {
+            return Err(format!("`{words}` is not one cell"));
+        };
+        let pairs =
+            serde_json::from_value(json["pairs"].clone()).map_err(|e| format!("{words}: pairs: {e}"))?;
+        let failed = json["failed"].as_str().map(str::to_owned);
+        let ran = Self::of(cell, pairs);
+        Ok(Self { ratio: failed.map_or(ran.ratio, Err), ..ran })
     }
 }
 
@@ -146,8 +178,7 @@ fn one(matrix: &Matrix, cell: &Cell, file: &Path) -> Ran {
             Ok(pair) => ran.pairs.push(pair),
             Err(why) => return Ran { ratio: Err(format!("seed {seed}: {why}")), ..ran },
         }
-        ran.ratio =
-            Ratio::of(&ran.pairs).ok_or_else(|| "a flow that carried nothing, or too few seeds".to_owned());
+        ran = Ran::of(*cell, ran.pairs);
     }
     ran
 }
@@ -218,5 +249,9 @@ mod tests {
         assert!(ran(0.96, 0.02).is_met() && ran(0.96, 0.02).is_open() && ran(1.0, 0.01).is_met());
         let late = |mean| Ran { cell: Cell { transfer: Some(1), ..cell }, ..ran(mean, 0.01) };
         assert!(late(1.01).is_met() && !late(1.03).is_met() && late(1.01).gain() > late(1.03).gain());
+        let ran = Ran::of(Cell { transfer: Some(1), ..cell }, vec![(1.0, 2.0), (1.0, 2.5)]);
+        let again = Ran::from_json(&ran.json()).unwrap();
+        assert_eq!((again.cell, again.pairs, again.ratio), (ran.cell, ran.pairs, ran.ratio));
+        assert!(Ran::from_json(&json!({ "rate_mbps": 3 })).is_err());
     }
 }

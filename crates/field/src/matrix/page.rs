@@ -31,7 +31,7 @@ pub fn html(all: &[Ran]) -> String {
 <pre>{rows}</pre></html>
 ",
         all.len(),
-        picture(all)
+        picture(all, true)
     )
 }
 
@@ -64,7 +64,14 @@ pub fn summary(all: &[Ran]) -> String {
     text
 }
 
-fn picture(all: &[Ran]) -> String {
+/// The picture alone, for a document.
+pub fn svg(all: &[Ran]) -> String {
+    let style = "<style>text{font:11px sans-serif;fill:#444}@media (prefers-color-scheme:dark){text{fill:#bbb}}</style>";
+    picture(all, false).replacen('>', &format!(" xmlns=\"http://www.w3.org/2000/svg\">\n{style}"), 1) + "\n"
+}
+
+/// With `told`, each cell tells its figures to a pointer that rests on it.
+fn picture(all: &[Ran], told: bool) -> String {
     let columns = RECEIVERS.len() * SENDERS.len() * LOSSES.len() * FLOWS.len();
     let (width, height) = (LEFT + columns * SIDE.0 + 10, TOP + RATES.len() * TRIPS.len() * SIDE.1 + 10);
     let mut svg =
@@ -91,11 +98,11 @@ fn picture(all: &[Ran]) -> String {
         let Some((x, y)) = place(ran) else { continue };
         let _ = writeln!(
             svg,
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>",
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{}\">{}</rect>",
             SIDE.0 - 1,
             SIDE.1 - 1,
             colour(ran.gain()),
-            ran.line()
+            if told { format!("<title>{}</title>", ran.line()) } else { String::new() }
         );
     }
     svg + "</svg>"
@@ -153,5 +160,8 @@ mod tests {
         assert_eq!(table.lines().count(), 2 + 9);
         assert!(table.lines().any(|l| l.contains("| 128 | 1 | 0.500 |")), "{table}");
         assert_ne!(colour(0.9), colour(1.0));
+        let picture = svg(&all);
+        assert!(picture.starts_with("<svg viewBox=") && picture.ends_with("</svg>\n"));
+        assert_eq!(picture.matches("<rect").count(), 1152);
     }
 }
