@@ -20,15 +20,20 @@ enum Kind {
     Driver,
 }
 
-const LAYERS: [Layer; 18] = [
+const LAYERS: [Layer; 19] = [
     Layer { name: "base", on: &[], kind: Kind::Engine },
     Layer { name: "wire", on: &["base"], kind: Kind::Engine },
     Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
     Layer { name: "link", on: &["base"], kind: Kind::Engine },
     Layer { name: "nodes", on: &["base", "tcp", "link"], kind: Kind::Engine },
     Layer { name: "gateway", on: &["base"], kind: Kind::Engine },
+    Layer { name: "network", on: &["base", "link", "nodes", "gateway"], kind: Kind::Engine },
     Layer { name: "scenario", on: &["base", "tcp", "link", "nodes", "gateway"], kind: Kind::Model },
-    Layer { name: "sim", on: &["base", "tcp", "link", "nodes", "gateway", "scenario"], kind: Kind::Model },
+    Layer {
+        name: "sim",
+        on: &["base", "tcp", "link", "nodes", "gateway", "network", "scenario"],
+        kind: Kind::Model,
+    },
     Layer { name: "plot", on: &[], kind: Kind::Model },
     Layer {
         name: "validate",

@@ -50,7 +50,7 @@ fn the_simulators_host_and_the_endpoint_understand_each_other() {
     let mut host = Host::new(HOST, isn, None);
     let config = Arc::new(Config::default());
     host.listen(80, Listener { config, writer: Writer::Transfer(500_000), reader: Reader::Eager });
-    let (host, port) = (sim.add_host(host), sim.add_port());
+    let (host, port) = (sim.add_host(host), sim.add_open_end());
     for (from, to) in [(host, port), (port, host)] {
         let queue = DropTail::new(Capacity::Bytes(Size(1 << 20)));
         let link = sim.add_link(Link::new(queue, Channel::new(FAIR.rate, FAIR.one_way, Size::ZERO, None)));

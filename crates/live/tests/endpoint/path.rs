@@ -47,7 +47,7 @@ pub(crate) struct Path {
 impl Path {
     pub(crate) fn new(seed: u64, weather: Weather) -> Self {
         let mut sim = Simulation::new(seed);
-        let ports = [sim.add_port(), sim.add_port()];
+        let ports = [sim.add_open_end(), sim.add_open_end()];
         let links = [(0, 1), (1, 0)].map(|(from, to)| {
             let rng = sim.world.open_rng(["there", "back"][from], Purpose::Errors);
             let loss = Probability::new(weather.loss).expect("a probability");

@@ -3,6 +3,7 @@
 use crate::routes::Hop;
 use crate::world::Simulation;
 use bentpipe_base::{Instant, NodeId, Purpose, Rate};
+use bentpipe_gateway::SATELLITE;
 use bentpipe_link::{Base, Capacity, CapacityTrace, Channel, Discipline, Errors, Link, Orbit, Queue};
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
@@ -36,7 +37,10 @@ pub(super) fn add(
                     port
                 }
             };
-            sim.wire(id, at(!backward).map_or(nodes[b], Simulation::satellite_side));
+            match at(!backward) {
+                None => sim.wire(id, nodes[b]),
+                Some(gateway) => sim.wire(id, (gateway, SATELLITE)),
+            };
             ports[a].push(Hop { to: b, link: i, port, bps: nominal_bps(spec) });
             links.push((name.clone(), id));
         }

@@ -75,7 +75,7 @@ pub fn build_open(scenario: &spec::Scenario) -> Network {
     let mut sim = Simulation::new(scenario.seed);
     let is_host = |node: &spec::NodeSpec| node.kind == spec::NodeKind::Host;
     let nodes: Vec<NodeId> = (scenario.nodes.iter())
-        .map(|node| if is_host(node) { sim.add_port() } else { sim.add_router(Router::default()) })
+        .map(|node| if is_host(node) { sim.add_open_end() } else { sim.add_router(Router::default()) })
         .collect();
     let (gateways, places) = add_gateways(&mut sim, scenario);
     let (links, hops) = links::add(&mut sim, scenario, &nodes, &places);
@@ -89,7 +89,7 @@ pub fn build_open(scenario: &spec::Scenario) -> Network {
 /// What the way from one host to another carries, bit/s: the lowest rate on it; 0 without a way.
 pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
     let mut sim = Simulation::new(scenario.seed);
-    let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| sim.add_port()).collect();
+    let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| sim.add_open_end()).collect();
     let (_, hops) = links::add(&mut sim, scenario, &nodes, &BTreeMap::new());
     RouteTable::new(scenario, &hops, &[from, to]).lowest_rate(from, to)
 }

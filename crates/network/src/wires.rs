@@ -1,0 +1,68 @@
+//! Wires: from a port of one node to a port of another.
+
+use bentpipe_base::{NodeId, Port};
+
+/// Where a wire ends: a node, and at which of its ports the packet comes in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// The node.
+    pub node: NodeId,
+    /// Its port.
+    pub port: Port,
+}
+
+/// Most nodes do not ask where a packet came from: it comes in at their first port.
+impl From<NodeId> for End {
+    fn from(node: NodeId) -> Self {
+        Self { node, port: Port(0) }
+    }
+}
+
+impl From<(NodeId, Port)> for End {
+    fn from((node, port): (NodeId, Port)) -> Self {
+        Self { node, port }
+    }
+}
+
+/// Where the ports of all nodes lead.
+#[derive(Debug, Default)]
+pub(crate) struct Wires {
+    /// Ends of each node's ports, while the network is built.
+    ports: Vec<Vec<End>>,
+    /// The same in one piece, once it runs: `ends[first[node] + port]`.
+    first: Vec<u32>,
+    ends: Vec<End>,
+}
+
+impl Wires {
+    pub(crate) fn add_node(&mut self) -> NodeId {
+        self.ports.push(Vec::new());
+        NodeId(self.ports.len() as u32 - 1)
+    }
+
+    /// Leads the next free port of `from` to `to`.
+    pub(crate) fn add(&mut self, from: NodeId, to: End) -> Port {
+        let ports = &mut self.ports[from.0 as usize];
+        ports.push(to);
+        self.first.clear();
+        Port(ports.len() as u32 - 1)
+    }
+
+    /// Lays all ends side by side, if anything changed.
+    pub(crate) fn settle(&mut self) {
+        if self.first.len() == self.ports.len() {
+            return;
+        }
+        self.first.clear();
+        self.ends.clear();
+        for ports in &self.ports {
+            self.first.push(self.ends.len() as u32);
+            self.ends.extend_from_slice(ports);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn end(&self, from: NodeId, port: Port) -> End {
+        self.ends[(self.first[from.0 as usize] + port.0) as usize]
+    }
+}
