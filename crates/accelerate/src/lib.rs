@@ -1,6 +1,4 @@
 //! Runs a gateway on real interfaces.
 
 pub mod deploy;
-pub mod path;
-pub mod policy;
 pub mod status;

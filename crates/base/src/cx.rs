@@ -4,12 +4,14 @@
 //! for the length of one call. A simulated and a live driver both own a `World` and differ only in who
 //! advances `now`.
 
+use crate::addresses::Addresses;
 use crate::events::EventQueue;
 use crate::ids::{NodeId, Port, Slot};
-use crate::packet::{Packet, Pkt};
+use crate::packet::{Addr, Body, Packet, Pkt};
 use crate::rng::{Purpose, Rng, RngSlot};
 use crate::time::Instant;
 use crate::trace::{Event, Mask, Sink};
+use core::net::IpAddr;
 use std::collections::VecDeque;
 
 /// What a driver owns and lends to nodes.
@@ -19,6 +21,8 @@ pub struct World {
     pub events: EventQueue,
     /// Packets sent and not yet handed to the node at the other end of the wire, oldest first.
     pub outbox: VecDeque<(NodeId, Port, Pkt)>,
+    /// The real addresses behind those of packets.
+    pub addresses: Addresses,
     rngs: Vec<Rng>,
     pool: Vec<Pkt>,
     /// Of a driver that counts who holds the bytes of a packet: what was given back, and whose bytes got one more holder.
@@ -32,7 +36,7 @@ pub struct World {
 #[derive(Debug, Default)]
 struct Counted {
     recycled: Vec<Pkt>,
-    duplicated: Vec<u64>,
+    duplicated: Vec<Body>,
 }
 
 impl World {
@@ -74,9 +78,9 @@ impl World {
         self.counted.get_or_insert_default();
     }
 
-    /// Where the bytes ([`crate::Body::off`]) of a packet lie of which a node made a copy. Take all of these before what was given back.
+    /// Where the bytes ([`crate::Body`]) of a packet lie of which a node made a copy. Take all of these before what was given back.
     #[inline]
-    pub fn take_duplicated(&mut self) -> Option<u64> {
+    pub fn take_duplicated(&mut self) -> Option<Body> {
         self.counted.as_mut()?.duplicated.pop()
     }
 
@@ -133,6 +137,11 @@ impl Cx<'_> {
         self.world.open_rng(owner, purpose)
     }
 
+    /// The real address behind that of a packet, where there is one.
+    pub fn address(&self, addr: Addr) -> Option<IpAddr> {
+        self.world.addresses.address(addr)
+    }
+
     /// A blank packet, from the pool when one is there.
     #[inline]
     pub fn packet(&mut self) -> Pkt {
@@ -159,7 +168,7 @@ impl Cx<'_> {
     #[inline]
     pub fn duplicate(&mut self, packet: &Packet) -> Pkt {
         if let Some(counted) = &mut self.world.counted {
-            counted.duplicated.push(packet.body.off);
+            counted.duplicated.push(packet.body);
         }
         let mut copy = self.world.pool.pop().unwrap_or_default();
         (*copy).clone_from(packet);
@@ -180,7 +189,6 @@ impl Cx<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Body;
 
     #[test]
     fn a_driver_that_counts_hears_of_copies_and_of_what_was_given_back() {
@@ -194,7 +202,10 @@ mod tests {
         cx.recycle(copy);
         // what was given back is not handed out again before the driver has seen it
         assert_eq!(cx.packet().body, Body::default());
-        assert_eq!((world.take_duplicated(), world.take_duplicated()), (Some(7), None));
+        assert_eq!(
+            (world.take_duplicated(), world.take_duplicated()),
+            (Some(Body { off: 7, len: 100 }), None)
+        );
         let back = world.take_recycled().unwrap();
         assert_eq!((back.body.off, world.take_recycled()), (7, None));
         world.give_blank(back);

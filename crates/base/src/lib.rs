@@ -4,6 +4,8 @@
 //! Nothing in this crate, or in any crate above it up to the drivers, reads a clock, opens a file or
 //! socket, starts a thread or draws from the system's randomness. `make check` holds that.
 
+mod address_record;
+pub mod addresses;
 pub mod cx;
 pub mod events;
 mod heap;
@@ -17,6 +19,8 @@ pub mod time;
 pub mod trace;
 pub mod units;
 
+pub use address_record::RECORD as ADDRESS_RECORD;
+pub use addresses::Addresses;
 pub use cx::{Cx, World};
 pub use ids::{NodeId, Port, Slot};
 pub use node::{Input, Node};

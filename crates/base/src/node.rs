@@ -6,7 +6,7 @@
 
 use crate::cx::Cx;
 use crate::ids::{Port, Slot};
-use crate::packet::Pkt;
+use crate::packet::{Addr, Pkt};
 
 /// What can happen to a node.
 #[derive(Debug)]
@@ -18,7 +18,19 @@ pub enum Input {
 }
 
 /// Takes one input; says what follows through `cx`.
+///
+/// In a network of real packets a node sends only what it received: whole, in part, changed in its header, or copied ([`Cx::duplicate`]). What it does not send
+/// it gives back ([`Cx::recycle`]).
 pub trait Node {
     /// Handles one input at time `cx.now`.
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input);
+
+    /// Stops holding packets: what is held leaves in order, and from now on every packet passes.
+    fn release(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// Names every address that the node has stored: these keep their numbers.
+    fn addresses(&self, _each: &mut dyn FnMut(Addr)) {}
+
+    /// What the node has counted, for reports: a key in `snake_case`, and the number.
+    fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 }

@@ -168,13 +168,36 @@ impl TcpHeader {
     }
 }
 
-/// The payload as a range of the sender's stream: byte 0 is the first byte after the SYN.
+/// The payload: how long it is, and where it lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// Position of the first byte in the stream.
+    /// Of a simulated segment, the position of its first byte in the sender's stream (0 is the first byte after the SYN); of a simulated datagram, its number.
+    /// Of a real packet, where its driver keeps the bytes ([`Body::kept`]).
     pub off: u64,
     /// Length in bytes.
     pub len: u32,
+}
+
+impl Body {
+    /// `len` bytes of payload, `offset` bytes into that of the unit in `slot` of a driver's store.
+    pub const fn kept(slot: u32, offset: u32, len: u32) -> Self {
+        Self { off: (slot as u64) << 32 | offset as u64, len }
+    }
+
+    /// The slot of a real packet.
+    pub const fn slot(self) -> u32 {
+        (self.off >> 32) as u32
+    }
+
+    /// Where in the payload of its slot a real packet's own begins.
+    pub const fn offset(self) -> u32 {
+        self.off as u32
+    }
+
+    /// True when `next` begins where this ends.
+    pub const fn touches(self, next: Self) -> bool {
+        self.off + self.len as u64 == next.off
+    }
 }
 
 /// TCP options of a real packet that [`TcpHeader`] does not tell, as far as somebody must know of them. A simulated packet has none.
@@ -284,18 +307,32 @@ impl Packet {
         Some((self.body.off, Instant(u64::from(stamp.echo) << 32 | u64::from(stamp.value))))
     }
 
-    /// A real packet of `size` bytes, IP header included, of which the network is told nothing but where it goes; `handle` says where its bytes are.
-    /// The driver that made it frees them when the packet has arrived or was dropped.
-    pub fn set_opaque(&mut self, handle: u64, size: Size, dst: Addr) {
-        // an IP packet is never longer than a header can say; one with jumbo length is
-        let len = u32::try_from(size.0).unwrap_or(u32::MAX);
-        *self =
-            Self { dst, proto: Proto::Opaque, hops: 64, body: Body { off: handle, len }, ..Self::default() };
+    /// A real packet that nobody here can read: `header_len` bytes that each of its wire packets repeats, then `body`, of which each wire packet has
+    /// `segment` bytes (0: it is one packet). The driver that made it frees the bytes when the packet has arrived or was dropped.
+    pub fn set_opaque(&mut self, header_len: u8, body: Body, segment: u16) {
+        *self = Self { proto: Proto::Opaque, hops: 64, header_len, body, segment, ..Self::default() };
     }
 
-    /// Says which flow a packet belongs to that only its driver can read: the same number for all packets of a flow. It lies in the ports, which such a packet has not.
-    pub const fn set_flow(&mut self, flow: u32) {
-        (self.sport, self.dport) = ((flow >> 16) as u16, flow as u16);
+    /// Wire packets that this stands for; at least one.
+    #[inline]
+    pub const fn pieces(&self) -> u32 {
+        match self.segment {
+            0 => 1,
+            segment if self.body.len == 0 || self.body.len <= segment as u32 => 1,
+            segment => self.body.len.div_ceil(segment as u32),
+        }
+    }
+
+    /// Makes this wire packet `i` of those that it stands for, as a kernel cuts a super-packet: CWR stays with the first, FIN and PSH with the last.
+    pub fn narrow(&mut self, i: u32) {
+        let (skipped, last) = (i * u32::from(self.segment), i + 1 == self.pieces());
+        self.body.off += u64::from(skipped);
+        self.body.len = if last { self.body.len - skipped } else { u32::from(self.segment) };
+        self.segment = 0;
+        self.tcp.seq = self.tcp.seq.at(u64::from(skipped));
+        let flags = self.tcp.flags.0;
+        let flags = if i > 0 { flags & !Flags::CWR.0 } else { flags };
+        self.tcp.flags = Flags(if last { flags } else { flags & !(Flags::FIN.0 | Flags::PSH.0) });
     }
 
     /// A hash of the flow that this packet belongs to: of addresses, ports and protocol, as a queue that keeps flows apart knows them (RFC 8290, section 4.1).
@@ -304,13 +341,7 @@ impl Packet {
         mix(mix(u64::from(self.src.0) << 32 | u64::from(self.dst.0)) ^ ports)
     }
 
-    /// The handle of an opaque packet.
-    #[inline]
-    pub fn handle(&self) -> Option<u64> {
-        (self.proto == Proto::Opaque).then_some(self.body.off)
-    }
-
-    /// Bytes on the wire, IP header included.
+    /// Bytes of one wire packet, IP header included.
     #[inline]
     pub fn wire_len(&self) -> Size {
         Size(u64::from(self.header_len) + u64::from(self.body.len))
@@ -340,6 +371,30 @@ mod tests {
         p.seal();
         assert_eq!((p.datagram(), p.wire_len()), (Some((7, Instant(5 << 33 | 1))), Size(228)));
         assert_eq!(Packet::default().datagram(), None);
+    }
+
+    #[test]
+    fn a_super_packet_is_cut_as_a_kernel_does() {
+        let flags = Flags(Flags::ACK.0 | Flags::PSH.0 | Flags::FIN.0 | Flags::CWR.0);
+        let tcp = TcpHeader { seq: Seq(u32::MAX), flags, ..TcpHeader::default() };
+        let whole = Packet { segment: 1000, body: Body::kept(7, 0, 2100), tcp, ..Packet::default() };
+        let pieces: Vec<Packet> = (0..whole.pieces())
+            .map(|i| {
+                let mut piece = whole.clone();
+                piece.narrow(i);
+                piece
+            })
+            .collect();
+        let bodies: Vec<_> = pieces.iter().map(|p| (p.body.slot(), p.body.offset(), p.body.len)).collect();
+        assert_eq!(bodies, [(7, 0, 1000), (7, 1000, 1000), (7, 2000, 100)]);
+        assert!(pieces[0].body.touches(pieces[1].body) && !pieces[0].body.touches(pieces[2].body));
+        assert_eq!(pieces.iter().map(|p| p.tcp.seq.0).collect::<Vec<_>>(), [u32::MAX, 999, 1999]);
+        let has = |flag| pieces.iter().map(|p| p.tcp.flags.has(flag)).collect::<Vec<_>>();
+        assert_eq!((has(Flags::CWR), has(Flags::PSH)), (vec![true, false, false], vec![false, false, true]));
+        for (segment, len) in [(0, 5000), (1000, 1000), (1000, 0)] {
+            let one = Packet { segment, body: Body::kept(0, 0, len), ..Packet::default() };
+            assert_eq!(one.pieces(), 1);
+        }
     }
 
     #[test]

@@ -44,25 +44,6 @@ fn a_gateway_that_is_off_is_not_in_the_report() {
 }
 
 #[test]
-fn a_gateway_without_a_place_in_a_live_network_is_refused() {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("a_gateway_behind_a_router.toml");
-    let gateway = "\n[[gateways]]\nname = \"gw\"\nlink = \"bottleneck\"\n";
-    let file = std::fs::read_to_string(scenarios().join("sharing.toml")).unwrap();
-    std::fs::write(&path, file + gateway).unwrap();
-    let file = path.to_str().unwrap();
-    for arguments in [&["emulate", file][..], &["emulate", file, "--", "true"]] {
-        let out = bentpipe(arguments);
-        let said = text(&out.stderr);
-        assert_eq!(out.status.code(), Some(2), "{said}");
-        assert!(
-            said.contains("the gateway `gw` cannot stand before its hop") && said.contains("is not a host"),
-            "{said}"
-        );
-        assert!(said.contains("let the hop begin at a host"), "{said}");
-    }
-}
-
-#[test]
 fn a_reference_to_nothing_is_shown_where_it_stands() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("a_reference_to_nothing.toml");
     let file = std::fs::read_to_string(scenarios().join("window.toml")).unwrap();

@@ -1,12 +1,12 @@
 //! A command behind a link, from beginning to end.
 
 use crate::error::Error;
-use crate::gateways::{self, Gateways};
 use crate::panel::Panel;
 use crate::report::{Beside, Flows, Recording, Seat, Watch};
-use crate::session::{HostLayout, Layout, News, Session, Signals, Stand, check_program};
+use crate::session::{HOST_MAC, HostEnd, HostLayout, Layout, News, Session, Signals, Stand, check_program};
 use bentpipe_live::{Door, Running, Setup, Timing};
 use bentpipe_os::Clock;
+use bentpipe_os::packet::VethPort;
 use bentpipe_scenario::{NodeKind, Scenario};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
@@ -79,7 +79,6 @@ struct Emulation<'a> {
     hosts: Hosts,
     session: Session,
     link: Running,
-    gateways: Gateways,
     signals: Signals,
     panel: Panel,
     clock: Clock,
@@ -95,20 +94,19 @@ pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let mut emulation = Emulation::start(plan)?;
     // A failed start of a program still has to take down links and namespaces.
     let status = emulation.programs(log);
-    let Emulation { plan, hosts, mut session, link, gateways, panel, recording, watch, .. } = emulation;
+    let Emulation { plan, hosts, mut session, link, panel, recording, watch, .. } = emulation;
     session.end_programs();
     drop(panel);
     let outcome = link.stop();
-    let gateways = gateways.stop();
     session.end();
-    let (outcome, gateways) = (outcome?, gateways?);
+    let outcome = outcome?;
     let (status, gate) = (status?, hosts.nodes[hosts.far]);
     let timing = outcome.timing.clone();
     let files = match recording {
         None => Vec::new(),
         Some(recording) => {
             let flows = watch.map_or_else(Flows::default, |w| w.stop(&plan.scenario, Some(gate)));
-            recording.finish(&outcome, Beside { flows, gateways, ..Beside::default() })?.1
+            recording.finish(&outcome, Beside { flows, ..Beside::default() })?.1
         }
     };
     Ok(Ended { status, timing, files })
@@ -119,7 +117,6 @@ impl<'a> Emulation<'a> {
         if let Some(program) = plan.command.first() {
             check_program(program)?;
         }
-        gateways::check(&plan.scenario)?;
         let hosts = Hosts::of(&plan.scenario);
         let name = |node: &usize| plan.scenario.nodes[*node].name.clone();
         let layout = Layout {
@@ -142,13 +139,9 @@ impl<'a> Emulation<'a> {
         let clock = Clock::start();
         let mut recording =
             plan.out.as_ref().map(|dir| Recording::begin(dir, &plan.scenario, clock)).transpose()?;
-        let (mut doors, mut gateways) = (Vec::new(), Gateways::default());
-        for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
-            let port = gateways.port(&plan.scenario, (*node, host), clock, plan.realtime)?;
-            doors.push(Door { host: *node, port, addresses: host.addresses.clone() });
-        }
+        let doors = doors(&session, &hosts)?;
         let setup = Setup {
-            scenario: gateways::without(&plan.scenario),
+            scenario: plan.scenario.clone(),
             speed: plan.speed,
             doors,
             gate: Some(hosts.nodes[hosts.far]),
@@ -158,8 +151,7 @@ impl<'a> Emulation<'a> {
             realtime: plan.realtime,
         };
         let link = Running::start(setup, recording.as_mut().and_then(Recording::take_install))?;
-        let mut this =
-            Self { plan, hosts, session, link, gateways, signals, panel, clock, recording, watch: None };
+        let mut this = Self { plan, hosts, session, link, signals, panel, clock, recording, watch: None };
         if plan.out.is_some() {
             this.watch = Some(this.watch().map_err(|e| Error::system("following connections", e))?);
         }
@@ -238,6 +230,15 @@ impl<'a> Emulation<'a> {
             self.watch = self.watch().ok();
         }
     }
+}
+
+/// The relay's ports to the hosts. Called in the relay's network namespace.
+pub(crate) fn doors(session: &Session, hosts: &Hosts) -> Result<Vec<Door>, Error> {
+    let door = |(host, node): (&HostEnd, &usize)| {
+        let port = Box::new(VethPort::open(&host.port, HOST_MAC)?);
+        Ok(Door { host: *node, port, addresses: host.addresses.clone() })
+    };
+    session.hosts.iter().zip(&hosts.nodes).map(door).collect()
 }
 
 /// The command has stopped itself: so does this process, that the user's shell hears of it; both go on together.

@@ -48,19 +48,9 @@ pub enum Error {
     /// The folder of results.
     #[error("error: {0}")]
     Results(#[from] bentpipe_results::Error),
-    /// A gateway that has no place in a live network.
-    #[error(
-        "error: the gateway `{name}` cannot stand before its hop in a live network: {why}, and it acts on all that leaves a host\nhelp: let the hop begin at a host that has no other link; `bentpipe sim` runs this scenario, and `enabled = false` leaves the gateway out"
-    )]
-    Gateway {
-        /// Its name.
-        name: String,
-        /// What is there.
-        why: String,
-    },
     /// The link itself.
     #[error("error: {0}")]
-    Live(#[from] bentpipe_live::LiveError),
+    Live(#[from] bentpipe_live::Error),
     /// Everything else that the system refuses.
     #[error("error: {what}: {source}")]
     System {

@@ -6,7 +6,6 @@ pub mod doctor;
 pub mod emulation;
 pub mod error;
 pub mod flows;
-mod gateways;
 mod hosts;
 pub mod leftovers;
 pub mod measure;

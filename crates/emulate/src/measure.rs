@@ -1,15 +1,14 @@
 //! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in real time, and the same report as of a simulated run.
 
-use crate::emulation::Hosts;
+use crate::emulation::{Hosts, doors};
 use crate::flows::{self, Flows, Kernel, Place, Progress, needs};
-use crate::gateways::{self, Gateways};
 use crate::panel::Panel;
 use crate::report::{self, Recording};
 use crate::server::ServerError;
 use crate::session::{HostLayout, Layout, Session, Signals};
 use bentpipe_base::Instant;
 use bentpipe_live::control::FlowState;
-use bentpipe_live::{Door, LiveError, Running, Setup};
+use bentpipe_live::{Running, Setup};
 use bentpipe_os::Clock;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::{Record, Report};
@@ -61,7 +60,7 @@ pub enum Error {
     Flows(#[from] flows::Error),
     /// The links.
     #[error("error: {0}")]
-    Live(#[from] LiveError),
+    Live(#[from] bentpipe_live::Error),
     /// The control socket.
     #[error("error: {0}")]
     Server(#[from] ServerError),
@@ -100,7 +99,6 @@ pub fn run_seen(
     seen: &mut dyn FnMut(f64, &[FlowState]),
 ) -> Result<Measured, Error> {
     let scenario = &plan.scenario;
-    gateways::check(scenario)?;
     // what the kernel cannot do is known before anything is made
     let needs = needs(scenario, &Kernel::look()?)?;
     let hosts = Hosts::of(scenario);
@@ -111,9 +109,9 @@ pub fn run_seen(
     let flows = Flows::open(scenario, &needs, &places(scenario, &hosts, &session))?;
     let clock = Clock::start();
     let mut recording = plan.out.as_ref().map(|dir| Recording::begin(dir, scenario, clock)).transpose()?;
-    let (doors, gateways) = doors(plan, &hosts, &session, clock)?;
+    let doors = doors(&session, &hosts)?;
     let setup = Setup {
-        scenario: gateways::without(scenario),
+        scenario: scenario.clone(),
         speed: plan.speed,
         doors,
         gate: None,
@@ -134,9 +132,8 @@ pub fn run_seen(
     });
     // whatever became of the flows, links and namespaces are taken down
     let links = link.stop();
-    let gateways = gateways.stop();
     session.end();
-    let (flows, links, gateways) = (outcome?, links?, gateways?);
+    let (flows, links) = (outcome?, links?);
     let beside = report::Beside {
         flows: report::Flows {
             reports: flows.flows,
@@ -145,7 +142,6 @@ pub fn run_seen(
             of_scenario: true,
         },
         differs: needs.differs,
-        gateways,
     };
     let interrupted = watch.interrupted;
     if let Some(recording) = recording {
@@ -166,20 +162,6 @@ fn layout(plan: &Plan, hosts: &Hosts) -> Layout {
         far: hosts.far,
         uplink: false,
     }
-}
-
-fn doors(
-    plan: &Plan,
-    hosts: &Hosts,
-    session: &Session,
-    clock: Clock,
-) -> Result<(Vec<Door>, Gateways), crate::Error> {
-    let (mut doors, mut gateways) = (Vec::new(), Gateways::default());
-    for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
-        let port = gateways.port(&plan.scenario, (*node, host), clock, plan.realtime)?;
-        doors.push(Door { host: *node, port, addresses: host.addresses.clone() });
-    }
-    Ok((doors, gateways))
 }
 
 /// Where the scenario's nodes are; routers are nowhere.

@@ -63,6 +63,6 @@ impl Panel {
 /// Asks the data thread, and waits for its answer.
 pub fn ask(link: &Running, request: Request) -> Reply {
     let (reply, answer) = sync_channel(1);
-    link.command(Command::Ask { request, reply });
+    link.command(Command { request, reply });
     answer.recv_timeout(PATIENCE).unwrap_or_else(|_| Reply::refused("the link has ended or does not answer"))
 }

@@ -17,11 +17,13 @@ use crate::flow::priority::EF;
 use crate::flow::shaper::{Shaper, Turn};
 use crate::flow::{Flow, Shared};
 use crate::memory::Memory;
-use crate::policy::Rules;
+use crate::policy::Policy;
 use crate::report::{FlowReport, Group, State};
 use crate::sides::{LAN, SATELLITE};
 use crate::table::{Class, HashKey, Key, NONE, Slab, Table, wire_packets};
-use bentpipe_base::{Cx, Duration, Input, Instant, Node, Packet, Pkt, Port, Proto, Purpose, Size, Slot};
+use bentpipe_base::{
+    Addr, Cx, Duration, Input, Instant, Node, Packet, Pkt, Port, Proto, Purpose, Size, Slot,
+};
 use core::fmt;
 use std::collections::VecDeque;
 
@@ -59,7 +61,7 @@ impl Common {
 /// A gateway. Its driver's world must be seeded with numbers that nobody can guess where it stands before real hosts: the table's hash depends on it.
 pub struct Gateway {
     common: Common,
-    rules: Option<Rules>,
+    policy: Policy,
     table: Table,
     /// Boxed: most sleep most of the time, and a connection that is awake is large.
     flows: Slab<Box<Flow>>,
@@ -78,7 +80,7 @@ impl Gateway {
     /// A gateway that works as `config` says.
     pub fn new(config: Config) -> Self {
         Self {
-            rules: None,
+            policy: Policy::default(),
             table: Table::new(&config.limits, HashKey::default()),
             flows: Slab::default(),
             rests: Slab::default(),
@@ -98,11 +100,16 @@ impl Gateway {
         }
     }
 
-    /// Lets `rules` decide which connections are accelerated.
+    /// Lets `policy` decide which connections are accelerated.
     #[must_use]
-    pub fn with_rules(mut self, rules: Rules) -> Self {
-        self.rules = Some(rules);
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
         self
+    }
+
+    /// Connections that are opened from now on are subject to `policy`.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
     }
 
     /// How it works.
@@ -291,6 +298,14 @@ impl Node for Gateway {
             self.packet(cx, usize::from(port != LAN), packet);
         }
         self.finish(cx);
+    }
+
+    fn release(&mut self, cx: &mut Cx<'_>) {
+        self.release_all(cx);
+    }
+
+    fn addresses(&self, each: &mut dyn FnMut(Addr)) {
+        self.table_addresses(each);
     }
 }
 

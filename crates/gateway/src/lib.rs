@@ -17,7 +17,7 @@ pub use config::{Config, Copies, Limits, Mode, Timeouts};
 pub use counters::{Counters, Why};
 pub use gateway::{Gateway, Restored};
 pub use memory::buffer_size;
-pub use policy::{Rules, Verdict};
+pub use policy::{Action, Opening, Policy, PortRange, Prefix, Rule, Side};
 pub use report::{End, FlowReport, GatewayReport, Group, State};
 pub use sides::{LAN, SATELLITE};
 pub use table::persist::{Persist, RECORD, Record, RecordError};

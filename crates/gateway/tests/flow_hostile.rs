@@ -79,8 +79,8 @@ impl Bench {
 
     /// What was sent is gone, as a driver would have it; every change of holders is counted.
     fn settle(&mut self) {
-        while let Some(off) = self.world.take_duplicated() {
-            *self.holders.get_mut(&(off >> 32)).expect("a copy of something that came in") += 1;
+        while let Some(body) = self.world.take_duplicated() {
+            *self.holders.get_mut(&(body.off >> 32)).expect("a copy of something that came in") += 1;
         }
         let mut gone = Vec::new();
         while let Some((_, _, packet)) = self.world.outbox.pop_front() {

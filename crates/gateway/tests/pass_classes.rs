@@ -3,7 +3,9 @@
 mod table_rig;
 
 use bentpipe_base::{Body, Duration, Ecn, Flags, Foreign, Packet, Port, Rate, Seq, Size};
-use bentpipe_gateway::{Config, End, Gateway, LAN, Limits, SATELLITE, State, Verdict, Why};
+use bentpipe_gateway::{
+    Action, Config, End, Gateway, LAN, Limits, Policy, PortRange, Rule, SATELLITE, State, Why,
+};
 use table_rig::{ACK, FIN_ACK, RST, Rig, SYN, SYN_ACK, Talk, datagram, talk};
 
 fn other(port: Port) -> Port {
@@ -45,7 +47,7 @@ fn what_is_not_tcp_passes_in_order() {
     let mut rig = Rig::new(Config::default());
     let mut packets: Vec<(Port, Packet)> = (0..50).map(|i| (LAN, datagram(talk(1), i, 100))).collect();
     let mut opaque = Packet::default();
-    opaque.set_opaque(77, Size(1400), bentpipe_base::Addr(9));
+    opaque.set_opaque(0, bentpipe_base::Body::kept(77, 0, 1400), 0);
     packets.push((SATELLITE, opaque.clone()));
     packets.push((LAN, opaque));
     passes(&mut rig, &packets);
@@ -127,9 +129,23 @@ fn a_bypassed_gateway_counts_and_passes() {
 }
 
 #[test]
-fn rules_decide_by_the_syn() {
-    let rules = |p: &Packet| if p.sport == 5 { Verdict::Pass } else { Verdict::Accelerate };
-    let mut rig = Rig::with(Gateway::new(Config::default()).with_rules(Box::new(rules)));
+fn the_policy_decides_by_the_syn() {
+    let rule = Rule {
+        action: Action::Pass,
+        from: Vec::new(),
+        to: Vec::new(),
+        ports: Vec::new(),
+        from_ports: vec![PortRange { first: 5, last: 5 }],
+        dscp: Vec::new(),
+        opened_from: None,
+    };
+    let policy = Policy { rules: vec![rule], ..Policy::default() };
+    let mut rig = Rig::with(Gateway::new(Config::default()).with_policy(policy.clone()));
+    // without real addresses no rule speaks
+    rig.open(talk(5));
+    assert_eq!(rig.gateway.report().accelerated, 1);
+    let mut rig = Rig::with(Gateway::new(Config::default()).with_policy(policy));
+    rig.name_addresses();
     passes(&mut rig, &dialogue(talk(5)));
     rig.open(talk(6));
     assert_eq!((now_passing(&rig), rig.gateway.report().accelerated), (vec![(Why::Policy, 1)], 1));

@@ -3,9 +3,12 @@
 mod table_rig;
 
 use bentpipe_base::{
-    Addr, Body, Dscp, Duration, Ecn, Flags, Foreign, Packet, Port, Proto, Rate, Seq, Size, Timestamps,
+    Addr, Body, Dscp, Duration, Ecn, Flags, Foreign, Node as _, Packet, Port, Proto, Rate, Seq, Size,
+    Timestamps,
 };
-use bentpipe_gateway::{Config, Copies, Gateway, LAN, Limits, Mode, SATELLITE, Verdict, Why};
+use bentpipe_gateway::{
+    Action, Config, Copies, Gateway, LAN, Limits, Mode, Policy, PortRange, Rule, SATELLITE, Side, Why,
+};
 use proptest::prelude::*;
 use table_rig::{Rig, talk};
 
@@ -132,9 +135,18 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn run(first: Config, ops: Vec<Op>) -> (Vec<(Port, Packet)>, String) {
-    let rules =
-        |p: &Packet| if p.dport == 1 && p.src == Addr(2) { Verdict::Pass } else { Verdict::Accelerate };
-    let mut rig = Rig::with(Gateway::new(first).with_rules(Box::new(rules)));
+    let rule = Rule {
+        action: Action::Pass,
+        from: Vec::new(),
+        to: Vec::new(),
+        ports: vec![PortRange { first: 1, last: 1 }],
+        from_ports: Vec::new(),
+        dscp: Vec::new(),
+        opened_from: Some(Side::Satellite),
+    };
+    let policy = Policy { rules: vec![rule], ..Policy::default() };
+    let mut rig = Rig::with(Gateway::new(first).with_policy(policy));
+    rig.name_addresses();
     rig.gateway.keep_journal();
     for op in ops {
         match op {
@@ -200,7 +212,7 @@ fn check(rig: &Rig) {
         assert_eq!(flows.iter().filter(|f| f.why == Some(why)).count() as u32, n, "{}", why.key());
     }
     let mut addrs = Vec::new();
-    rig.gateway.addresses(|a| addrs.push(a));
+    rig.gateway.addresses(&mut |a| addrs.push(a));
     assert!(
         flows.iter().all(|f| f.addrs.iter().all(|a| addrs.contains(a))) && addrs.len() == 2 * flows.len()
     );

@@ -1,14 +1,7 @@
-//! The live driver: the simulator's network with real packets at its ends, under the real clock.
+//! Scenarios under the real clock: the network of a scenario with the kernel's packets at its ends, and the engine as a real TCP.
 
-pub mod addresses;
-pub mod buffers;
 pub mod control;
-pub mod digest;
 pub mod endpoint;
-pub mod journal;
-pub mod label;
-pub mod lateness;
-pub mod network;
 pub mod relay;
 pub mod replay;
 pub mod samples;
@@ -17,8 +10,5 @@ pub mod tap;
 pub mod thread;
 pub mod transfer;
 
-pub use addresses::Addresses;
-pub use lateness::Timing;
-pub use network::Net;
-pub use relay::{Attendant, Core, Relay};
-pub use thread::{Door, LiveError, Outcome, Running, Setup};
+pub use bentpipe_driver::{Error, Timing};
+pub use thread::{Door, Outcome, Running, Setup};

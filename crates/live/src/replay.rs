@@ -1,9 +1,8 @@
 //! Runs a journal again: the same inputs at the same times into the same network, under simulated time.
 
-use crate::addresses::Addresses;
-use crate::journal::{Entry, JournalError, Preamble, Reader};
-use crate::network::Net;
+use crate::relay::{Names, network};
 use bentpipe_base::Instant;
+use bentpipe_driver::{Entry, Hosts, JournalError, LiveNetwork, Preamble, Reader};
 use bentpipe_scenario::{Source, load};
 use std::path::Path;
 
@@ -62,7 +61,8 @@ pub enum ReplayError {
 /// When the journal is damaged or of another version.
 pub fn replay(path: &Path) -> Result<Replayed, ReplayError> {
     let (mut reader, preamble) = Reader::open(path)?;
-    let mut run = Run { net: network(&preamble)?, delivered: 0 };
+    let (net, names) = rebuild(&preamble)?;
+    let mut run = Run { net, delivered: 0 };
     run.net.keep_digest();
     let (mut packets, mut changes, mut recorded, mut until) = (0, 0, None, Instant::ZERO);
     while let Some((at, entry)) = reader.next_entry()? {
@@ -71,16 +71,18 @@ pub fn replay(path: &Path) -> Result<Replayed, ReplayError> {
             Entry::Packet { host, vnet, bytes } => {
                 packets += 1;
                 let wrong = || ReplayError::Packet { at_s: at.as_secs_f64() };
-                if !run.net.is_host(host) || !run.net.buffers.borrow_mut().write(&bytes) {
+                let port = run.net.port_of(host).ok_or_else(wrong)?;
+                if !run.net.store.borrow_mut().write(&bytes) {
                     return Err(wrong());
                 }
-                run.net.accept(host, bytes.len(), &vnet, at);
+                run.net.advance(at);
+                run.net.accept(port, bytes.len(), &vnet);
             }
             Entry::Change(json) => {
                 changes += 1;
                 run.net.advance(at);
                 run.drain();
-                crate::control::repeat(&json, &mut run.net)
+                crate::control::repeat(&json, &mut run.net, &names.links())
                     .map_err(|what| ReplayError::Change { at_s: at.as_secs_f64(), what })?;
             }
             Entry::End(digest) => recorded = Some(digest),
@@ -91,16 +93,15 @@ pub fn replay(path: &Path) -> Result<Replayed, ReplayError> {
     Ok(Replayed { packets, changes, delivered: run.delivered, until, digest: run.net.digest(), recorded })
 }
 
-fn network(preamble: &Preamble) -> Result<Net, ReplayError> {
+fn rebuild(preamble: &Preamble) -> Result<(LiveNetwork, Names), ReplayError> {
     let source = Source::new("journal", preamble.scenario.as_str());
     let mut scenario = load(&source, &[], None).map_err(|d| ReplayError::Scenario(d.to_string()))?;
     crate::speed::faster(&mut scenario, preamble.speed);
-    let addresses = Addresses::new(preamble.addresses.iter().copied(), preamble.gate);
-    Ok(Net::new(&scenario, addresses))
+    Ok(network(&scenario, Hosts::new(preamble.addresses.iter().copied(), preamble.gate)))
 }
 
 struct Run {
-    net: Net,
+    net: LiveNetwork,
     delivered: u64,
 }
 
@@ -108,7 +109,7 @@ impl Run {
     fn drain(&mut self) {
         while let Some(arrival) = self.net.take_arrival() {
             self.delivered += u64::from(arrival.pieces);
-            self.net.done(&arrival);
+            self.net.done(arrival);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Looks at the network while it runs: the series of its links, and what the scenario's instruments see. Done on the data thread, between turns.
 
-use crate::network::Net;
-use crate::relay::{Attendant, Core};
+use crate::relay::Names;
 use bentpipe_base::Instant;
+use bentpipe_driver::{Attendant, Core, LiveNetwork};
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::report::InstrumentReport;
 use bentpipe_sim::{Instruments, Observe, Record, Sampler};
@@ -11,45 +11,48 @@ use std::rc::Rc;
 
 /// Takes a sample whenever one is due.
 #[derive(Clone, Debug)]
-pub struct Samples(Rc<RefCell<Option<Watchers>>>);
-
-#[derive(Debug)]
-struct Watchers {
-    sampler: Sampler,
-    instruments: Instruments,
+pub struct Samples {
+    names: Names,
+    watchers: Rc<RefCell<Option<(Sampler, Instruments)>>>,
 }
 
 impl Samples {
     /// Before the run.
-    pub fn new(scenario: &Scenario, net: &mut Net) -> Self {
+    pub fn new(scenario: &Scenario, net: &mut LiveNetwork, names: &Names) -> Self {
         let watch = Observe { sequences: 0, ..Observe::default() };
-        let instruments = Instruments::new(scenario, &mut net.network);
-        let sampler = Sampler::new(scenario, &net.network, &watch);
-        Self(Rc::new(RefCell::new(Some(Watchers { sampler, instruments }))))
+        let watchers = names.with(net, |network| {
+            let instruments = Instruments::new(scenario, network);
+            (Sampler::new(scenario, network, &watch), instruments)
+        });
+        Self { names: names.clone(), watchers: Rc::new(RefCell::new(Some(watchers))) }
     }
 
     /// What was seen; once.
-    pub fn finish(&self, net: &mut Net) -> Option<(Record, Vec<InstrumentReport>)> {
-        let Watchers { sampler, instruments } = self.0.borrow_mut().take()?;
-        Some((sampler.finish(&mut net.network), instruments.finish(&mut net.network)))
+    pub fn finish(&self, net: &mut LiveNetwork) -> Option<(Record, Vec<InstrumentReport>)> {
+        let (sampler, instruments) = self.watchers.borrow_mut().take()?;
+        Some(self.names.with(net, |network| (sampler.finish(network), instruments.finish(network))))
     }
 }
 
 impl Attendant for Samples {
     fn attend(&mut self, core: &mut Core) -> bool {
-        if let Some(watchers) = self.0.borrow_mut().as_mut() {
-            let now = core.net.now();
-            if now >= watchers.instruments.next() {
-                watchers.instruments.look(&mut core.net.network);
-            }
-            if now >= watchers.sampler.next() {
-                watchers.sampler.sample(&mut core.net.network);
-            }
+        let now = core.net.now();
+        if let Some((sampler, instruments)) = self.watchers.borrow_mut().as_mut()
+            && now >= sampler.next().min(instruments.next())
+        {
+            self.names.with(&mut core.net, |network| {
+                if now >= instruments.next() {
+                    instruments.look(network);
+                }
+                if now >= sampler.next() {
+                    sampler.sample(network);
+                }
+            });
         }
         true
     }
 
     fn next(&self) -> Option<Instant> {
-        self.0.borrow().as_ref().map(|w| w.sampler.next().min(w.instruments.next()))
+        self.watchers.borrow().as_ref().map(|(sampler, instruments)| sampler.next().min(instruments.next()))
     }
 }

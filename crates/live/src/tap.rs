@@ -4,12 +4,12 @@
 //! When none is left, packets are counted instead of kept. Checksums that the sender's kernel left to a network card are completed, and a
 //! super-packet that passes a link whole is recorded as the packets it would be cut into.
 
-use crate::buffers::{Buffers, Handle, WHOLE};
-use crate::network::Net;
+use crate::relay::Names;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
-use bentpipe_base::{Duration, Ecn, Instant, NodeId, Packet};
+use bentpipe_base::{Duration, Instant, NodeId, Packet};
+use bentpipe_driver::{HEADER_SPACE, LiveNetwork, Store, emit};
 use bentpipe_scenario::CaptureSpec;
-use bentpipe_wire::offload::{HEADER_SPACE, complete};
+use bentpipe_wire::offload::complete;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -138,7 +138,7 @@ struct Wanted {
 /// Listens to the trace of a live network. Whatever is left when it is dropped is handed over then.
 #[derive(Debug)]
 pub struct Tap {
-    buffers: Rc<RefCell<Buffers>>,
+    store: Rc<RefCell<Store>>,
     wanted: Vec<Wanted>,
     outlet: Outlet,
     chunk: Chunk,
@@ -150,8 +150,14 @@ pub struct Tap {
 impl Tap {
     /// Records what `captures` ask for. One that lasts to the end of the scenario (`end`) lasts to the end of the run, which
     /// may be a later one.
-    pub fn new(net: &Net, captures: &[CaptureSpec], end: Instant, outlet: Outlet) -> Self {
-        let links = &net.network.links;
+    pub fn new(
+        net: &LiveNetwork,
+        names: &Names,
+        captures: &[CaptureSpec],
+        end: Instant,
+        outlet: Outlet,
+    ) -> Self {
+        let links = names.links();
         let wanted = |(capture, spec): (usize, &CaptureSpec)| {
             let (_, node) = *links.get(spec.at.index())?;
             let to = if spec.to >= end { Instant::NEVER } else { spec.to };
@@ -159,7 +165,7 @@ impl Tap {
             Some(Wanted { capture, node, from: spec.from, to, snap })
         };
         Self {
-            buffers: Rc::clone(&net.buffers),
+            store: Rc::clone(&net.store),
             wanted: captures.iter().enumerate().filter_map(wanted).collect(),
             chunk: outlet.empty.try_recv().unwrap_or_default(),
             outlet,
@@ -193,37 +199,33 @@ impl Tap {
         let _ = self.outlet.full.try_send(chunk);
     }
 
-    fn packet(&mut self, i: usize, at: Instant, point: Point, (handle, ce): (Handle, bool)) {
-        let pieces = {
-            let buffers = self.buffers.borrow();
-            let Some((cut, _)) = buffers.get(handle.slot) else { return };
-            match handle.piece {
-                WHOLE => 0..cut.pieces(),
-                piece => usize::from(piece)..usize::from(piece) + 1,
-            }
-        };
-        for piece in pieces {
-            if self.make_room(at) {
-                self.keep(i, at, point, (handle.slot, piece, ce));
-            } else if let Some(lost) = self.lost.get_mut(self.wanted[i].capture) {
-                lost[point.index()] += 1;
-            }
+    fn packet(&mut self, i: usize, at: Instant, point: Point, packet: &Packet) {
+        if packet.pieces() == 1 {
+            return self.wire_packet(i, at, point, packet);
+        }
+        for piece in 0..packet.pieces() {
+            let mut one = packet.clone();
+            one.narrow(piece);
+            self.wire_packet(i, at, point, &one);
         }
     }
 
-    fn keep(&mut self, i: usize, at: Instant, point: Point, (slot, piece, ce): (u32, usize, bool)) {
-        let buffers = self.buffers.borrow();
-        let Some((cut, source)) = buffers.get(slot) else { return };
+    fn wire_packet(&mut self, i: usize, at: Instant, point: Point, packet: &Packet) {
+        if !self.make_room(at) {
+            if let Some(lost) = self.lost.get_mut(self.wanted[i].capture) {
+                lost[point.index()] += 1;
+            }
+            return;
+        }
+        let store = self.store.borrow();
+        let Some(held) = store.get(packet.body.slot()) else { return };
         let Wanted { capture, snap, .. } = self.wanted[i];
         let mut header = [0; HEADER_SPACE];
-        let mut part = cut.piece(source, piece..piece + 1, &mut header);
-        if ce {
-            part.mark_ce(source, &mut header);
-        }
+        let part = emit(&held, packet, &mut header);
         let bytes = &mut self.chunk.bytes;
         let start = bytes.len();
         bytes.extend_from_slice(header.get(..part.header_len).unwrap_or_default());
-        bytes.extend_from_slice(source.get(part.payload).unwrap_or_default());
+        bytes.extend_from_slice(held.bytes.get(part.payload).unwrap_or_default());
         // the sum goes over all of it, so only then it is cut to what is kept
         complete(&mut bytes[start..], &part.vnet);
         let original = bytes.len() - start;
@@ -245,11 +247,10 @@ impl Sink for Tap {
             Event::Dropped(packet, cause) => (Point::Dropped(cause), packet),
             _ => return,
         };
-        let Some(handle) = packet.handle().map(Handle::unpack) else { return };
         for i in 0..self.wanted.len() {
             let w = &self.wanted[i];
             if w.node == node && w.from <= now && now < w.to {
-                self.packet(i, now, point, (handle, packet.ecn == Ecn::Ce));
+                self.packet(i, now, point, packet);
             }
         }
     }

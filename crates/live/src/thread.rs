@@ -1,43 +1,20 @@
-//! Starts the data thread of a link and ends it.
+//! A link that runs: the driver's data thread with a scenario's network.
 
-use crate::addresses::Addresses;
 use crate::control::{Command, Commands};
-use crate::journal::{Journal, JournalError, Preamble};
-use crate::lateness::Timing;
-use crate::network::Net;
-use crate::relay::Relay;
+use crate::relay::{Names, network};
 use crate::samples::Samples;
-use bentpipe_base::{Instant, NodeId};
-use bentpipe_os::realtime::{self, Priority};
-use bentpipe_os::wait::set_timer_slack;
+use bentpipe_base::Instant;
+use bentpipe_driver::{Attendant, Core, Error, Hosts, Journal, LiveNetwork, Made, Pacing, Preamble, Timing};
 use bentpipe_os::{Clock, PacketPort};
 use bentpipe_scenario::{Scenario, to_toml};
-use bentpipe_sim::report::{InstrumentReport, LinkReport};
+use bentpipe_sim::report::{GatewayReport, InstrumentReport, LinkReport};
 use bentpipe_sim::{Record, link_reports};
-use rustix::event::{EventfdFlags, eventfd};
-use std::io;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread::{Builder, JoinHandle};
-
-/// Why a live link could not run.
-#[derive(Debug, thiserror::Error)]
-pub enum LiveError {
-    /// The journal.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// A port, or the thread itself.
-    #[error("the link stopped: {0}")]
-    Port(#[from] io::Error),
-    /// The thread panicked: a bug.
-    #[error("the link stopped: an internal check failed; please report it")]
-    Panicked,
-}
+use std::sync::mpsc::{Sender, channel};
 
 /// A host's door, given to the thread.
+#[derive(Debug)]
 pub struct Door {
     /// The host's place among the scenario's nodes.
     pub host: usize,
@@ -47,15 +24,6 @@ pub struct Door {
     pub addresses: Vec<IpAddr>,
 }
 
-impl core::fmt::Debug for Door {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Door")
-            .field("host", &self.host)
-            .field("addresses", &self.addresses)
-            .finish_non_exhaustive()
-    }
-}
-
 /// What runs.
 #[derive(Debug)]
 pub struct Setup {
@@ -63,7 +31,7 @@ pub struct Setup {
     pub scenario: Scenario,
     /// How much faster the scenario's timeline runs.
     pub speed: f64,
-    /// The hosts.
+    /// The hosts, in their order among the nodes.
     pub doors: Vec<Door>,
     /// The host that leads on to other networks.
     pub gate: Option<usize>,
@@ -82,6 +50,8 @@ pub struct Setup {
 pub struct Outcome {
     /// Links, as in a simulated report.
     pub links: Vec<LinkReport>,
+    /// Gateways, likewise.
+    pub gateways: Vec<GatewayReport>,
     /// Series of the links, when asked for.
     pub record: Option<Record>,
     /// What the scenario's instruments saw, when series were asked for.
@@ -97,106 +67,87 @@ pub struct Outcome {
 /// A link that is running.
 #[derive(Debug)]
 pub struct Running {
-    thread: JoinHandle<Result<Outcome, LiveError>>,
+    driver: bentpipe_driver::Running<Outcome>,
     commands: Sender<Command>,
-    wake: Arc<OwnedFd>,
 }
 
 /// Something to install on the network before it runs: a tap that captures, made on the data thread.
-pub type Install = Box<dyn FnOnce(&mut Net) + Send>;
+pub type Install = Box<dyn FnOnce(&mut LiveNetwork, &Names) + Send>;
 
 impl Running {
     /// Starts the thread and waits until it is ready to relay.
     ///
     /// # Errors
     /// When it could not start, or the journal cannot be written.
-    pub fn start(setup: Setup, install: Option<Install>) -> Result<Self, LiveError> {
-        let wake =
-            Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?);
+    pub fn start(setup: Setup, install: Option<Install>) -> Result<Self, Error> {
+        let Setup { scenario, speed, mut doors, gate, clock, journal, record, realtime } = setup;
+        doors.sort_by_key(|door| door.host);
+        let known: Vec<(usize, IpAddr)> =
+            doors.iter().flat_map(|d| d.addresses.iter().map(|a| (d.host, *a))).collect();
         let (commands, receiver) = channel();
-        let (ready, is_ready) = sync_channel(1);
-        let ours = Arc::clone(&wake);
-        let thread = Builder::new()
-            .name("bentpipe-link".to_owned())
-            .spawn(move || relay(setup, install, receiver, &ours, &ready))?;
-        let running = Self { thread, commands, wake };
-        // an error on the way there closes the channel
-        if is_ready.recv().is_err() {
-            return Err(running.join().err().unwrap_or(LiveError::Panicked));
-        }
-        Ok(running)
+        let setup = bentpipe_driver::Setup {
+            name: "bentpipe-link",
+            ports: doors.into_iter().map(|door| door.port).collect(),
+            clock,
+            pacing: Pacing::Exact,
+            realtime,
+        };
+        let make = move || {
+            let mut scenario = scenario;
+            let preamble = Preamble::new(to_toml(&scenario), speed, known.clone(), gate);
+            let journal = journal.map(|path| Journal::create(&path, &preamble)).transpose()?;
+            crate::speed::faster(&mut scenario, speed);
+            let (mut net, names) = network(&scenario, Hosts::new(known, gate));
+            if let Some(install) = install {
+                install(&mut net, &names);
+            }
+            let samples = record.then(|| Samples::new(&scenario, &mut net, &names));
+            let commands = Commands::new(receiver, &scenario, names.links());
+            let mut attendants: Vec<Box<dyn Attendant>> = vec![Box::new(commands)];
+            if let Some(samples) = &samples {
+                attendants.push(Box::new(samples.clone()));
+            }
+            let finish = move |core: Core| outcome(core, &names, samples.as_ref());
+            Ok(Made { net, journal, begin: None, attendants, finish: Box::new(finish) })
+        };
+        Ok(Self { driver: bentpipe_driver::Running::start(setup, make)?, commands })
     }
 
-    /// Sends a command to the thread and wakes it.
+    /// Sends a request to the thread and wakes it.
     pub fn command(&self, command: Command) {
         // a thread that has ended answers nobody: the command's own reply channel says so
         let _ = self.commands.send(command);
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        self.driver.wake();
     }
 
     /// True when the thread has ended by itself: a port is gone.
     pub fn has_ended(&self) -> bool {
-        self.thread.is_finished()
+        self.driver.has_ended()
     }
 
     /// Ends the run.
     ///
     /// # Errors
     /// What ended it before, if something did.
-    pub fn stop(self) -> Result<Outcome, LiveError> {
-        self.command(Command::Stop);
-        self.join()
-    }
-
-    fn join(self) -> Result<Outcome, LiveError> {
-        self.thread.join().unwrap_or(Err(LiveError::Panicked))
+    pub fn stop(self) -> Result<Outcome, Error> {
+        let priority = self.driver.priority().0.to_owned();
+        Ok(Outcome { priority, ..self.driver.stop()? })
     }
 }
 
-fn relay(
-    setup: Setup,
-    install: Option<Install>,
-    commands: Receiver<Command>,
-    wake: &Arc<OwnedFd>,
-    ready: &SyncSender<()>,
-) -> Result<Outcome, LiveError> {
-    set_timer_slack()?;
-    let raised = setup.realtime.then(realtime::raise);
-    let is_real_time = raised.as_ref().is_some_and(|r| matches!(r.priority, Priority::RealTime(_)));
-    let priority = raised.map_or_else(|| "ordinary priority, as asked".to_owned(), |r| r.to_string());
-    let Setup { mut scenario, speed, doors, gate, clock, journal, record, .. } = setup;
-    let known: Vec<(usize, IpAddr)> =
-        doors.iter().flat_map(|d| d.addresses.iter().map(|a| (d.host, *a))).collect();
-    let journal = journal
-        .map(|path| Journal::create(&path, &Preamble::new(to_toml(&scenario), speed, known.clone(), gate)))
-        .transpose()?;
-    crate::speed::faster(&mut scenario, speed);
-    let mut net = Net::new(&scenario, Addresses::new(known, gate));
-    if let Some(install) = install {
-        install(&mut net);
-    }
-    let samples = record.then(|| Samples::new(&scenario, &mut net));
-    let links: Vec<(String, NodeId)> = net.network.links.clone();
-    let ports = doors.into_iter().map(|d| (d.host, d.port)).collect();
-    let mut relay = Relay::new(net, clock, ports, Arc::clone(wake))
-        .with_journal(journal)
-        .with(Box::new(Commands::new(commands, &scenario, links)));
-    if is_real_time {
-        relay = relay.resting();
-    }
-    if let Some(samples) = &samples {
-        relay = relay.with(Box::new(samples.clone()));
-    }
-    // nobody waits any more: then a stop is on its way too
-    let _ = ready.send(());
-    let mut core = relay.run()?;
+fn outcome(mut core: Core, names: &Names, samples: Option<&Samples>) -> Result<Outcome, Error> {
     let (record, instruments) = samples.and_then(|s| s.finish(&mut core.net)).unzip();
+    let gateways = names
+        .gateways()
+        .into_iter()
+        .filter_map(|(name, id)| Some(GatewayReport::of(name, core.net.network.gateway(id)?)));
     Ok(Outcome {
-        links: link_reports(&mut core.net.network),
+        gateways: gateways.collect(),
+        links: names.with(&mut core.net, link_reports),
         record,
         instruments: instruments.unwrap_or_default(),
         timing: core.timing()?,
         until: core.net.now(),
-        priority,
+        priority: String::new(),
     })
 }

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_driver::{Hosts, LiveNetwork};
 use bentpipe_live::control::{Desk, Done, On, Reply, Request, State, Values, Way, repeat};
-use bentpipe_live::{Addresses, Net};
+use bentpipe_live::relay::network;
 use bentpipe_scenario::{Scenario, Source, load};
 
 const TWO_HOSTS: &str = r#"
@@ -50,11 +51,10 @@ fn scenario(text: &str) -> Scenario {
     load(&Source::new("test", text), &[], None).unwrap_or_else(|d| panic!("{d}"))
 }
 
-fn bench(text: &str) -> (Net, Desk) {
+fn bench(text: &str) -> (LiveNetwork, Desk) {
     let scenario = scenario(text);
-    let net = Net::new(&scenario, Addresses::new([], None));
-    let desk = Desk::new(&scenario, net.network.links.clone());
-    (net, desk)
+    let (net, names) = network(&scenario, Hosts::default());
+    (net, Desk::new(&scenario, names.links()))
 }
 
 fn seconds(s: f64) -> Instant {
@@ -135,7 +135,7 @@ fn the_state_shows_what_was_set_and_how_long_an_outage_lasts() {
 }
 
 /// One line of what was done to `satellite`.
-fn said(net: &mut Net, desk: &Desk, request: &Request) -> String {
+fn said(net: &mut LiveNetwork, desk: &Desk, request: &Request) -> String {
     let done = done(desk.change(net, None, request));
     let lines: Vec<String> = done.lines().collect();
     let [line] = &lines[..] else { panic!("{lines:?}") };
@@ -237,14 +237,18 @@ fn without_a_bottleneck_one_of_several_links_must_be_named() {
 #[test]
 fn a_journals_change_is_made_again_the_same_way() {
     let (mut net, mut desk) = bench(TWO_HOSTS);
+    let desk_links = network(&scenario(TWO_HOSTS), Hosts::default()).1.links();
     net.advance(seconds(3.0));
     let json = r#"{"on":["satellite"],"act":{"set":{"rate_bps":1000000,"loss":0.25}}}"#;
-    assert_eq!(repeat(json, &mut net), Ok(()));
-    assert_eq!(repeat(r#"{"on":["satellite-return"],"act":{"outage_ns":1000}}"#, &mut net), Ok(()));
+    assert_eq!(repeat(json, &mut net, &desk_links), Ok(()));
+    assert_eq!(
+        repeat(r#"{"on":["satellite-return"],"act":{"outage_ns":1000}}"#, &mut net, &desk_links),
+        Ok(())
+    );
     let links = desk.links(&mut net);
     assert_eq!((links[0].rate_bps, links[0].loss), (Some(1_000_000), 0.25));
     assert_eq!(links[1].outage_until_s, Some(3.000_001));
-    assert_eq!(repeat(r#"{"on":["satellite"],"act":"reset"}"#, &mut net), Ok(()));
+    assert_eq!(repeat(r#"{"on":["satellite"],"act":"reset"}"#, &mut net, &desk_links), Ok(()));
     assert_eq!(desk.links(&mut net)[0].rate_bps, Some(10_000_000));
     for wrong in [
         "",
@@ -254,7 +258,7 @@ fn a_journals_change_is_made_again_the_same_way() {
         r#"{"on":["satellite"],"act":{"set":{"loss":7}}}"#,
         r#"{"on":["satellite"],"act":{"set":{"colour":7}}}"#,
     ] {
-        assert!(repeat(wrong, &mut net).is_err(), "{wrong}");
+        assert!(repeat(wrong, &mut net, &desk_links).is_err(), "{wrong}");
     }
 }
 

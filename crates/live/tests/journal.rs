@@ -5,8 +5,8 @@
 mod support;
 
 use bentpipe_base::Instant;
+use bentpipe_driver::{Entry, Reader};
 use bentpipe_live::control::{Command, Request};
-use bentpipe_live::journal::{Entry, Reader};
 use bentpipe_live::replay::replay;
 use bentpipe_live::{Door, Running, Setup};
 use bentpipe_os::Clock;
@@ -112,7 +112,7 @@ fn record(path: &Path) -> usize {
         if i == 50 {
             let (reply, answer) = sync_channel(1);
             let request: Request = serde_json::from_str(SET).unwrap();
-            running.command(Command::Ask { request, reply });
+            running.command(Command { request, reply });
             let said = serde_json::to_string(&answer.recv().unwrap()).unwrap();
             assert!(said.contains("loss"), "{said}");
         }

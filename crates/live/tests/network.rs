@@ -4,10 +4,11 @@
 
 mod support;
 
-use bentpipe_base::{Dscp, Ecn, Instant};
-use bentpipe_live::{Addresses, Net};
+use bentpipe_base::{Dscp, Ecn, Instant, Size};
+use bentpipe_driver::{Hosts, LiveNetwork};
+use bentpipe_live::relay::{Names, network};
 use bentpipe_scenario::{Scenario, Source, load};
-use bentpipe_wire::offload::{HEADER_SPACE, VnetHeader};
+use bentpipe_wire::offload::{HEADER_SPACE, Super, VnetHeader};
 use bentpipe_wire::parse;
 use support::{super_packet, super_packet_as};
 
@@ -23,73 +24,66 @@ fn scenario(link: &str) -> Scenario {
     load(&Source::new("test", text.as_str()), &[], None).unwrap_or_else(|d| panic!("{d}"))
 }
 
-fn net(link: &str) -> Net {
-    let ip = |n| std::net::IpAddr::from([10, 55, 0, n]);
-    Net::new(&scenario(link), Addresses::new([(0, ip(1)), (1, ip(2))], None))
+fn net(link: &str) -> LiveNetwork {
+    built(link).0
 }
 
-fn give(net: &mut Net, at: u64, seq: u32, payload: usize) {
+fn built(link: &str) -> (LiveNetwork, Names) {
+    let ip = |n| std::net::IpAddr::from([10, 55, 0, n]);
+    network(&scenario(link), Hosts::new([(0, ip(1)), (1, ip(2))], None))
+}
+
+/// An arrival's virtio header and bytes, as they are handed to the kernel.
+fn sent(net: &mut LiveNetwork, arrival: &bentpipe_driver::Arrival) -> (VnetHeader, Vec<u8>) {
+    net.emit(arrival, |emitted, header, payload| (emitted.vnet, [header, payload].concat()))
+}
+
+fn give(net: &mut LiveNetwork, at: u64, seq: u32, payload: usize) {
     let (bytes, vnet) = super_packet(MSS, seq, payload, true);
-    assert!(net.buffers.borrow_mut().write(&bytes));
-    net.accept(0, bytes.len(), &vnet, Instant(at));
+    assert!(net.store.borrow_mut().write(&bytes));
+    net.advance(Instant(at));
+    assert!(net.accept(0, bytes.len(), &vnet));
 }
 
 /// As `give`, of another port and with code points.
-fn give_as(net: &mut Net, seq: u32, payload: usize, says: (u16, Dscp, Ecn)) {
+fn give_as(net: &mut LiveNetwork, seq: u32, payload: usize, says: (u16, Dscp, Ecn)) {
     let (bytes, vnet) = super_packet_as(MSS, seq, payload, true, says);
-    assert!(net.buffers.borrow_mut().write(&bytes));
-    net.accept(0, bytes.len(), &vnet, Instant(0));
+    assert!(net.store.borrow_mut().write(&bytes));
+    net.advance(Instant(0));
+    assert!(net.accept(0, bytes.len(), &vnet));
 }
 
 /// Source port and ECN field of each wire packet that has arrived, as its header says once it leaves.
-fn headers(net: &mut Net) -> Vec<(u16, Ecn)> {
+fn headers(net: &mut LiveNetwork) -> Vec<(u16, Ecn)> {
     let mut all = Vec::new();
     while let Some(arrival) = net.take_arrival() {
-        {
-            let buffers = net.buffers.borrow();
-            let (cut, bytes) = buffers.get(arrival.first.slot).unwrap();
-            let first = usize::from(arrival.first.piece);
-            let mut header = [0; HEADER_SPACE];
-            let mut part = cut.piece(bytes, first..first + usize::from(arrival.pieces), &mut header);
-            if arrival.ce {
-                part.mark_ce(bytes, &mut header);
-            }
-            let packet = [&header[..part.header_len], &bytes[part.payload]].concat();
-            let segment = parse(&packet).unwrap();
-            all.extend(core::iter::repeat_n((segment.sport, segment.ecn), usize::from(arrival.pieces)));
-        }
-        net.done(&arrival);
+        let (_, bytes) = sent(net, &arrival);
+        let segment = parse(&bytes).unwrap();
+        all.extend(core::iter::repeat_n((segment.sport, segment.ecn), arrival.pieces as usize));
+        net.done(arrival);
     }
     all
 }
 
 /// What has arrived: when due, how many pieces, and the sequence number and length of each.
-fn arrivals(net: &mut Net) -> Vec<(u64, Vec<(u32, usize)>)> {
+fn arrivals(net: &mut LiveNetwork) -> Vec<(u64, Vec<(u32, usize)>)> {
     let mut all = Vec::new();
     while let Some(arrival) = net.take_arrival() {
-        assert_eq!(arrival.host, 1);
+        assert_eq!(arrival.port, 1);
+        let (vnet, bytes) = sent(net, &arrival);
+        let cut = Super::parse(&bytes, &vnet).unwrap();
         let mut pieces = Vec::new();
-        {
-            let buffers = net.buffers.borrow();
-            let (cut, bytes) = buffers.get(arrival.first.slot).unwrap();
-            let first = usize::from(arrival.first.piece);
-            let range = if arrival.first.piece == u16::MAX {
-                0..cut.pieces()
-            } else {
-                first..first + usize::from(arrival.pieces)
-            };
-            for i in range {
-                let mut header = [0; HEADER_SPACE];
-                let piece = cut.piece(bytes, i..i + 1, &mut header);
-                let packet = [&header[..piece.header_len], &bytes[piece.payload]].concat();
-                let segment = parse(&packet).unwrap();
-                let seq = segment.tcp.seq.0;
-                assert!(segment.payload.iter().enumerate().all(|(i, b)| *b == (seq as usize + i) as u8));
-                pieces.push((seq, segment.payload.len()));
-            }
+        for i in 0..cut.pieces() {
+            let mut header = [0; HEADER_SPACE];
+            let piece = cut.piece(&bytes, i..i + 1, &mut header);
+            let packet = [&header[..piece.header_len], &bytes[piece.payload]].concat();
+            let segment = parse(&packet).unwrap();
+            let seq = segment.tcp.seq.0;
+            assert!(segment.payload.iter().enumerate().all(|(i, b)| *b == (seq as usize + i) as u8));
+            pieces.push((seq, segment.payload.len()));
         }
-        net.done(&arrival);
         all.push((arrival.due.0, pieces));
+        net.done(arrival);
     }
     all
 }
@@ -105,19 +99,19 @@ fn a_super_packet_is_served_as_wire_packets_and_leaves_as_one_if_it_arrives_as_o
     net.advance(Instant(13_100_000));
     let joined = arrivals(&mut net);
     assert_eq!(joined, [(12_000_000, vec![(2460, MSS), (3920, MSS), (5380, 100)])]);
-    assert_eq!(net.buffers.borrow().in_use().0, 0, "all is given back");
+    assert_eq!(net.store.borrow().in_use().0, Size::ZERO, "all is given back");
 }
 
 #[test]
 fn a_full_queue_drops_wire_packets_and_frees_them() {
-    let mut net = net("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"2 packets\"");
+    let (mut net, names) = built("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"2 packets\"");
     give(&mut net, 0, 0, 10 * MSS);
     net.advance(Instant(1_000_000_000));
     let pieces: usize = arrivals(&mut net).iter().map(|a| a.1.len()).sum();
     assert_eq!(pieces, 3, "one in service and two waiting");
-    let links = bentpipe_sim::link_reports(&mut net.network);
+    let links = names.with(&mut net, bentpipe_sim::link_reports);
     assert_eq!(links[0].drops.get("queue_full").and_then(serde_json::Value::as_u64), Some(7));
-    assert_eq!(net.buffers.borrow().in_use().0, 0);
+    assert_eq!(net.store.borrow().in_use().0, Size::ZERO);
 }
 
 #[test]
@@ -134,9 +128,9 @@ fn late_turns_change_nothing_about_when_packets_are_due() {
     let run = |turn: u64| {
         let mut net = net("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"20 packets\"\nloss = 0.1");
         net.keep_digest();
-        let drain = |net: &mut Net| {
+        let drain = |net: &mut LiveNetwork| {
             while let Some(arrival) = net.take_arrival() {
-                net.done(&arrival);
+                net.done(arrival);
             }
         };
         for i in 0..400_u64 {
@@ -158,9 +152,9 @@ fn late_turns_change_nothing_about_when_packets_are_due() {
 #[test]
 fn what_is_not_ip_is_counted() {
     let mut net = net("rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"20 packets\"");
-    assert!(net.buffers.borrow_mut().write(b"not a packet"));
-    net.accept(0, 12, &VnetHeader::default(), Instant(1));
-    assert_eq!(net.not_ip(), 1);
+    assert!(net.store.borrow_mut().write(b"not a packet"));
+    assert!(net.accept(0, 12, &VnetHeader::default()));
+    assert_eq!(net.counters().not_ip, 1);
 }
 
 #[test]
@@ -168,14 +162,14 @@ fn codel_marks_real_packets_that_understand_it_and_drops_others() {
     let link = "rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"1000 packets\"\n\
                 discipline = { codel = { target = \"5 ms\", interval = \"20 ms\" } }";
     let run = |ecn| {
-        let mut net = net(link);
+        let (mut net, names) = built(link);
         for i in 0..5 {
             give_as(&mut net, i * 40 * MSS as u32, 40 * MSS, (1, Dscp::DEFAULT, ecn));
         }
         net.advance(Instant(1_000_000_000));
         let headers = headers(&mut net);
-        assert_eq!(net.buffers.borrow().in_use().0, 0, "all is given back");
-        let links = bentpipe_sim::link_reports(&mut net.network);
+        assert_eq!(net.store.borrow().in_use().0, Size::ZERO, "all is given back");
+        let links = names.with(&mut net, bentpipe_sim::link_reports);
         let dropped = links[0].drops.get("aqm").and_then(serde_json::Value::as_u64).unwrap_or(0);
         (headers, dropped, links[0].marked.unwrap())
     };
@@ -195,7 +189,7 @@ fn fq_codel_tells_real_flows_apart_and_pushout_their_priority() {
             "rate = \"12 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"1000 packets\"\ndiscipline = \"{discipline}\""
         ))
     };
-    let ports = |net: &mut Net| {
+    let ports = |net: &mut LiveNetwork| {
         net.advance(Instant(1_000_000_000));
         headers(net).iter().map(|h| h.0).collect::<Vec<_>>()
     };

@@ -1,7 +1,7 @@
 //! The nodes of a network: a table for each built-in kind, so that a call costs a branch and no pointer, and links, by far the most visited, lie side by side.
 //! Any other node stands beside them as a trait object.
 
-use bentpipe_base::{Cx, Input, Instant, Node, NodeId, Pkt};
+use bentpipe_base::{Addr, Cx, Input, Instant, Node, NodeId, Pkt};
 use bentpipe_gateway::Gateway;
 use bentpipe_link::Link;
 use bentpipe_nodes::{Host, Router};
@@ -51,6 +51,23 @@ impl Nodes {
             }
             Kind::Gateway(i) => self.gateways[i as usize].handle(cx, input),
             Kind::Other(i) => self.others[i as usize].handle(cx, input),
+        }
+    }
+
+    pub(crate) fn addresses(&self, each: &mut dyn FnMut(Addr)) {
+        for gateway in &self.gateways {
+            gateway.addresses(&mut *each);
+        }
+        for other in &self.others {
+            other.addresses(&mut *each);
+        }
+    }
+
+    pub(crate) fn release(&mut self, id: NodeId, cx: &mut Cx<'_>) {
+        match self.kinds[id.0 as usize] {
+            Kind::Gateway(i) => self.gateways[i as usize].release(cx),
+            Kind::Other(i) => self.others[i as usize].release(cx),
+            _ => {}
         }
     }
 }

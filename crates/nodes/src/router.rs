@@ -21,6 +21,15 @@ impl Router {
         self.routes[index] = Some(port);
     }
 
+    /// Sends packets for `to` where those for `like` go.
+    pub fn route_alike(&mut self, to: Addr, like: Addr) {
+        if let Some(port) = self.routes.get(like.0 as usize).copied().flatten() {
+            self.route(to, port);
+        } else if let Some(route) = self.routes.get_mut(to.0 as usize) {
+            *route = None;
+        }
+    }
+
     /// Packets without a route or with no hops left.
     pub const fn dropped(&self) -> u64 {
         self.dropped

@@ -32,7 +32,10 @@ fn the_least_file_has_every_default() {
     assert!((file.hop.share - 0.995).abs() < 1e-12);
     assert_eq!(file.deploy.lan, ["eth1"]);
     assert_eq!((file.deploy.mark, file.deploy.table, file.deploy.priority), (0x6270, 6270, 6270));
-    assert_eq!((file.otherwise, file.sample, file.bypass_when_slower), (Action::Accelerate, 0.0, false));
+    assert_eq!(
+        (file.policy.otherwise, file.sample, file.bypass_when_slower),
+        (Action::Accelerate, 0.0, false)
+    );
     assert_eq!((file.limits.flows, file.limits.memory), (1_000_000, Size(512 << 20)));
     assert_eq!(file.status.prometheus, None);
 }
@@ -80,7 +83,7 @@ records = "/var/log/flows.CSV"
     assert_eq!(file.hop.rate, Rate::from_bps(24_000_000));
     assert_eq!((file.hop.rtt, file.hop.mode), (Some(Duration::from_secs(1)), Mode::Strict));
     assert_eq!((file.deploy.kind, file.hop.copies), (Kind::Inline, Copies::Fixed(2)));
-    let rule = &file.rules[0];
+    let rule = &file.policy.rules[0];
     assert_eq!((rule.action, rule.opened_from), (Action::Pass, Some(Side::Satellite)));
     assert_eq!(rule.dscp, [46, 1, 34, 56]);
     assert_eq!(rule.ports.iter().map(ToString::to_string).collect::<Vec<_>>(), ["22", "8000-8999"]);

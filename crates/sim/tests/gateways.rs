@@ -5,7 +5,7 @@
 #[path = "../../scenario/tests/support/mod.rs"]
 mod support;
 
-use bentpipe_base::{Addr, Size};
+use bentpipe_base::{Addr, Body};
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::metric::Metric;
 use bentpipe_sim::{Report, reference, run};
@@ -65,11 +65,12 @@ fn a_live_network_passes_through_its_gateways() {
     let (src, dst) = (host("src1"), host("dst2"));
     for (from, to, handle) in [(src, dst, 7), (dst, src, 8)] {
         let mut packet = bentpipe_base::Pkt::default();
-        packet.set_opaque(handle, Size(1500), Addr(to as u32));
+        packet.set_opaque(0, Body::kept(handle, 0, 1500), 0);
+        packet.dst = Addr(to as u32);
         net.sim.inject(net.ports[from].unwrap(), packet);
         net.sim.run_until(bentpipe_base::Instant(net.sim.now().0 + 2_000_000_000), |_| false);
         let (_, at, arrived) = net.sim.take_arrived().expect("it has arrived");
-        assert_eq!((Some(at), arrived.handle()), (net.ports[to], Some(handle)));
+        assert_eq!((Some(at), arrived.body.slot()), (net.ports[to], handle));
         assert!(net.sim.take_arrived().is_none());
     }
 }

@@ -5,7 +5,7 @@ use crate::error::{Fault, WireError};
 use crate::ipv4::Ipv4;
 use crate::ipv6::Ipv6;
 use crate::tcp::{Tcp, TcpFixed};
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
 
 /// Source and destination of a packet: both of one family, as on the wire.
@@ -25,6 +25,16 @@ pub enum Ends {
         /// Destination.
         dst: Ipv6Addr,
     },
+}
+
+impl Ends {
+    /// Source and destination, of whichever family.
+    pub fn addresses(&self) -> (IpAddr, IpAddr) {
+        match *self {
+            Self::V4 { src, dst } => (src.into(), dst.into()),
+            Self::V6 { src, dst } => (src.into(), dst.into()),
+        }
+    }
 }
 
 /// Which part of a larger packet this is.

@@ -20,7 +20,7 @@ enum Kind {
     Driver,
 }
 
-const LAYERS: [Layer; 19] = [
+const LAYERS: [Layer; 20] = [
     Layer { name: "base", on: &[], kind: Kind::Engine },
     Layer { name: "wire", on: &["base"], kind: Kind::Engine },
     Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
@@ -29,6 +29,7 @@ const LAYERS: [Layer; 19] = [
     Layer { name: "gateway", on: &["base"], kind: Kind::Engine },
     Layer { name: "network", on: &["base", "link", "nodes", "gateway"], kind: Kind::Engine },
     Layer { name: "scenario", on: &["base", "tcp", "link", "nodes", "gateway"], kind: Kind::Model },
+    Layer { name: "driver", on: &["base", "wire", "gateway", "network", "os"], kind: Kind::Driver },
     Layer {
         name: "sim",
         on: &["base", "tcp", "link", "nodes", "gateway", "network", "scenario"],
@@ -46,31 +47,20 @@ const LAYERS: [Layer; 19] = [
     Layer { name: "field", on: &["base", "wire", "os"], kind: Kind::Driver },
     Layer {
         name: "live",
-        on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "os"],
+        on: &["base", "wire", "tcp", "link", "nodes", "driver", "scenario", "sim", "os"],
         kind: Kind::Driver,
     },
     Layer {
         name: "emulate",
         on: &[
-            "base",
-            "wire",
-            "tcp",
-            "link",
-            "nodes",
-            "gateway",
-            "scenario",
-            "sim",
-            "plot",
-            "results",
-            "os",
-            "live",
-            "accelerate",
+            "base", "wire", "tcp", "link", "nodes", "gateway", "scenario", "sim", "plot", "results", "os",
+            "driver", "live",
         ],
         kind: Kind::Driver,
     },
     Layer {
         name: "accelerate",
-        on: &["base", "wire", "gateway", "scenario", "plot", "results", "os"],
+        on: &["base", "wire", "gateway", "network", "driver", "scenario", "os"],
         kind: Kind::Driver,
     },
     Layer {

@@ -1,8 +1,9 @@
 //! The data path between two ports of paper, under a time of its own.
 
-use bentpipe_accelerate::path::{Core, Middle, Unit};
-use bentpipe_base::{Instant, World};
+use bentpipe_base::{Instant, NodeId, Size};
+use bentpipe_driver::{Core, LiveNetwork, Pacing, Unit};
 use bentpipe_gateway::{Config, Gateway};
+use bentpipe_network::Network;
 use bentpipe_os::port::{PacketPort, PortDrops, Received};
 use bentpipe_os::{Clock, wait::Ready};
 use bentpipe_wire::offload::VnetHeader;
@@ -63,7 +64,7 @@ impl PacketPort for Paper {
 
 /// A gateway that runs.
 pub(crate) struct Stage {
-    core: Core<Gateway>,
+    core: Core,
     inputs: [Input; 2],
     outputs: [Output; 2],
 }
@@ -78,9 +79,10 @@ impl Stage {
             let (input, output) = (Arc::clone(&inputs[side]), Arc::clone(&outputs[side]));
             Ok(Box::new(Paper { fd: File::open("/dev/null")?, input, output }))
         };
-        let ports = [port(0)?, port(1)?];
-        let core =
-            Core::new(Gateway::new(config), World::new(seed), ports, Unit::Packet, Clock::of_the_machine());
+        let ports = vec![port(0)?, port(1)?];
+        let add = |network: &mut Network| network.add_gateway(Gateway::new(config));
+        let net = LiveNetwork::around(add, seed, Unit::Packet, Size(u64::MAX));
+        let core = Core::new(net, ports, Clock::of_the_machine(), Pacing::Cheap);
         Ok(Self { core, inputs, outputs })
     }
 
@@ -105,23 +107,26 @@ impl Stage {
 
     /// Time passes.
     pub(crate) fn advance(&mut self, until: u64) -> io::Result<Sent> {
-        self.core.advance(Instant(until))?;
+        self.core.advance(Instant(until));
+        self.core.deliver()?;
         Ok(self.take())
     }
 
     /// When the gateway wants to be called.
     pub(crate) fn next_at(&mut self) -> Option<u64> {
-        self.core.next_at().map(|at| at.0)
+        self.core.net.next_at().map(|at| at.0)
     }
 
     /// A planned stop.
     pub(crate) fn release(&mut self) -> io::Result<Sent> {
-        self.core.call(Middle::release)?;
+        self.core.net.with(Network::release);
+        self.core.deliver()?;
         Ok(self.take())
     }
 
     /// Nothing is kept: no packet, and no bytes of one.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.core.buffers.is_empty() && self.core.node.report().held.0 == 0
+    pub(crate) fn is_empty(&mut self) -> bool {
+        let held = self.core.net.network.gateway(NodeId(0)).map_or(0, |gateway| gateway.report().held.0);
+        held == 0 && self.core.net.store.borrow().is_empty()
     }
 }

@@ -34,12 +34,12 @@ pub(super) enum Scope {
 impl Scope {
     /// What `file` needs.
     pub(super) fn of(file: &GatewayFile) -> Self {
-        let speaks = |action| file.rules.iter().any(|rule| rule.action == action);
+        let speaks = |action| file.policy.rules.iter().any(|rule| rule.action == action);
         if file.hop.rate.is_some() {
             Self::All
-        } else if file.otherwise == Action::Accelerate && !file.rules.iter().any(excludes) {
+        } else if file.policy.otherwise == Action::Accelerate && !file.policy.rules.iter().any(excludes) {
             Self::Tcp
-        } else if file.otherwise == Action::Accelerate || speaks(Action::Accelerate) {
+        } else if file.policy.otherwise == Action::Accelerate || speaks(Action::Accelerate) {
             Self::Policy
         } else {
             Self::Nothing
@@ -166,7 +166,8 @@ impl Chains<'_> {
             Action::Accelerate => format!("goto {hook}_way"),
             Action::Pass => "return".to_owned(),
         };
-        for rule in file.rules.iter().filter(|rule| rule.opened_from.is_none_or(|side| side == opener)) {
+        for rule in file.policy.rules.iter().filter(|rule| rule.opened_from.is_none_or(|side| side == opener))
+        {
             if rule.action == Action::Accelerate || excludes(rule) {
                 for condition in conditions(rule, as_opened) {
                     let end = verdict(rule.action);
@@ -174,7 +175,7 @@ impl Chains<'_> {
                 }
             }
         }
-        self.line(format_args!("rule inet {table} {hook}_{chain} {}", verdict(file.otherwise)));
+        self.line(format_args!("rule inet {table} {hook}_{chain} {}", verdict(file.policy.otherwise)));
     }
 }
 

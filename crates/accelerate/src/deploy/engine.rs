@@ -2,7 +2,6 @@
 
 use super::kept::Place;
 use super::run::Event;
-use crate::policy::Policy;
 use crate::status::{Figures, FlowFigures, FlowPage};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::port::MAX_SUPER;
@@ -20,8 +19,6 @@ use std::thread::{Builder, JoinHandle};
 pub struct Orders {
     /// The file.
     pub file: Arc<GatewayFile>,
-    /// Its rules.
-    pub policy: Arc<Policy>,
     /// False: nothing is accelerated, whatever the rules say.
     pub accelerate: bool,
     /// Where what outlives the gateway is kept; it counts at the start only.
@@ -31,8 +28,7 @@ pub struct Orders {
 impl Orders {
     /// As the file says.
     pub fn new(file: GatewayFile) -> Self {
-        let policy = Arc::new(Policy::new(&file));
-        Self { file: Arc::new(file), policy, accelerate: true, keep: None }
+        Self { file: Arc::new(file), accelerate: true, keep: None }
     }
 }
 

@@ -12,7 +12,7 @@
 //! Records of another start of the machine, of another network namespace, or of a gateway that is gone for longer than [`TOO_LONG`] are not used: by then the same ports may belong to other
 //! connections, whose windows would be misread. A connection without its record passes: it goes on as it did while no gateway was there.
 
-use crate::path::{Addresses, RECORD as ADDRESS};
+use bentpipe_base::{ADDRESS_RECORD as ADDRESS, Addresses};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_gateway::{Gateway, RECORD as FLOW, Record};
 use bentpipe_os::Mapped;

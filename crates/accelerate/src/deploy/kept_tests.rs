@@ -1,11 +1,10 @@
 //! The file of connections: what is written is what is read, and nothing else is ever believed.
 
 use super::kept::{Extent, Keeper, Kept, Place, Refused};
-use crate::path::Addresses;
+use bentpipe_base::Addresses;
 use bentpipe_base::{Addr, Instant, NodeId, World};
 use bentpipe_gateway::{Gateway, Persist, Record, Restored};
 use bentpipe_os::clock::monotonic;
-use bentpipe_wire::Ends;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::{env, fs, process};
@@ -42,8 +41,8 @@ impl Side {
 
     /// A connection of hosts `n` and `n + 1`.
     fn open(&mut self, n: u32) {
-        let ends = Ends::V4 { src: Ipv4Addr::from(n), dst: Ipv4Addr::from(n + 1) };
-        let (a, b) = self.addresses.find(&ends, |_| {}).unwrap();
+        let ends = (Ipv4Addr::from(n).into(), Ipv4Addr::from(n + 1).into());
+        let (a, b) = self.addresses.find(ends, |_| {}).unwrap();
         let persist = Persist { shown_shift: 7, mss: 1460, largest: n, ..Persist::default() };
         let record = Record { addrs: [a, b], ports: [n as u16, 80], persist };
         assert_eq!(self.restore(&record.to_bytes()).flows, 1);

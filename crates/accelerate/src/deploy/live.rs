@@ -1,28 +1,27 @@
-//! The data path with the gateway's node in it, as deployment and status see it.
+//! The driver with a gateway between its two ports, as deployment and status see it.
 //!
-//! The node knows addresses as numbers; rules speak of real ones. So the path tells the real ends of a packet that opens a connection just before it comes, and the rules, which the node
-//! asks in that very call, find them where they were put. Everything else is asked on the data thread, between its turns, and answered with words in place of numbers.
+//! Everything is asked on the data thread, between its turns, and answered with real addresses in place of numbers.
 
 use super::engine::{Engine, Orders};
 use super::resume::{self, Keeping, News};
 use super::run::Event;
-use crate::path::{Addresses, Attendant, Core, Middle, Other, Running, Setup, Unit};
-use crate::policy::{Opening, Policy};
 use crate::status::{Figures, FlowFigures, FlowPage};
-use bentpipe_base::{Addr, Cx, Input, Instant, Node, Packet, Size};
-use bentpipe_gateway::{Config, Copies, FlowReport, Gateway, Limits, Mode, Timeouts, Verdict, Why};
+use bentpipe_base::{Addresses, Cx, Instant, NodeId, Size};
+use bentpipe_driver::{
+    Attendant, Core, Counters, LiveNetwork, Made, Other, Pacing, PortCounters, Running, Setup, Unit,
+};
+use bentpipe_gateway::{Config, FlowReport, Gateway, Limits, Timeouts, Why};
+use bentpipe_network::Network;
 use bentpipe_os::packet::FramePort;
 use bentpipe_os::{Clock, PacketPort};
-use bentpipe_scenario::gateway_file::{self as file, Action, GatewayFile, Kind, Side};
-use bentpipe_wire::Ends;
-use core::net::IpAddr;
+use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A data thread that does not answer within this time has ended, or the machine has other worries.
@@ -31,63 +30,27 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const WAITING: usize = 65_536;
 /// Addresses that are known at a time.
 pub(super) const ADDRESSES: u32 = 1 << 20;
+/// The gateway's place in its network.
+const GATEWAY: NodeId = NodeId(0);
 
-/// What rules need to decide.
-#[derive(Debug)]
-struct Docket {
-    policy: Arc<Policy>,
-    /// Of the packet that opens a connection and is about to come.
-    opening: Option<(usize, Ends)>,
+/// The gateway of a driver.
+pub(super) fn gateway(core: &mut Core) -> &mut Gateway {
+    core.net.network.gateway(GATEWAY).expect("the network has a gateway")
 }
 
-type Shared = Arc<Mutex<Docket>>;
-
-fn locked(docket: &Shared) -> std::sync::MutexGuard<'_, Docket> {
-    // nobody leaves it half changed
-    docket.lock().unwrap_or_else(PoisonError::into_inner)
+/// The gateway, and the real addresses behind the numbers that it knows.
+pub(super) fn gateway_and_addresses(core: &mut Core) -> (&mut Gateway, &mut Addresses) {
+    core.net.network.gateway_and_addresses(GATEWAY).expect("the network has a gateway")
 }
 
-/// A gateway that is told real addresses.
-#[derive(Debug)]
-pub(super) struct Governed {
-    pub(super) gateway: Gateway,
-    docket: Shared,
-}
-
-impl Node for Governed {
-    fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
-        self.gateway.handle(cx, input);
-    }
-}
-
-impl Middle for Governed {
-    fn addresses(&self, each: &mut dyn FnMut(Addr)) {
-        self.gateway.addresses(each);
-    }
-
-    fn release(&mut self, cx: &mut Cx<'_>) {
-        self.gateway.release_all(cx);
-    }
-
-    fn opens(&mut self, side: usize, ends: &Ends) {
-        locked(&self.docket).opening = Some((side, *ends));
-    }
-}
-
-/// What the rules say of a SYN.
-fn decide(docket: &Shared, syn: &Packet) -> Verdict {
-    let docket = locked(docket);
-    let Some((side, ends)) = docket.opening else { return Verdict::Pass };
-    let (from, to): (IpAddr, IpAddr) = match ends {
-        Ends::V4 { src, dst } => (src.into(), dst.into()),
-        Ends::V6 { src, dst } => (src.into(), dst.into()),
-    };
-    let side = if side == 0 { Side::Lan } else { Side::Satellite };
-    let opening = Opening { from, to, from_port: syn.sport, port: syn.dport, dscp: syn.dscp.get(), side };
-    match docket.policy.decide(&opening) {
-        Action::Accelerate => Verdict::Accelerate,
-        Action::Pass => Verdict::Pass,
-    }
+/// Calls the gateway, then sends what it sent.
+///
+/// # Errors
+/// When a port is gone.
+pub(super) fn call<T>(core: &mut Core, act: impl FnOnce(&mut Gateway, &mut Cx<'_>) -> T) -> io::Result<T> {
+    let done = core.net.with(|network| network.with_gateway(GATEWAY, act));
+    core.deliver()?;
+    Ok(done.expect("the network has a gateway"))
 }
 
 /// The node's configuration.
@@ -97,15 +60,9 @@ fn config(orders: &Orders) -> Config {
         rate: hop.rate,
         framing: hop.framing,
         trip: hop.rtt,
-        mode: match hop.mode {
-            file::Mode::Open => Mode::Open,
-            file::Mode::Strict => Mode::Strict,
-        },
+        mode: hop.mode,
         share: hop.share,
-        copies: match hop.copies {
-            file::Copies::Auto => Copies::Auto,
-            file::Copies::Fixed(n) => Copies::Fixed(n),
-        },
+        copies: hop.copies,
         limits: Limits {
             flows: limits.flows,
             memory: limits.memory,
@@ -127,14 +84,14 @@ enum Ask {
     Figures(SyncSender<Figures>),
     Flows(u32, usize, SyncSender<FlowPage>),
     Closed(SyncSender<Vec<FlowFigures>>),
-    Tell(Box<Config>, SyncSender<()>),
+    Tell(Box<Config>, Arc<GatewayFile>, SyncSender<()>),
     Leave(SyncSender<Result<(), String>>),
 }
 
 /// Answers on the data thread.
-struct Clerk {
+struct Answers {
     asks: Receiver<Ask>,
-    docket: Shared,
+    file: Arc<GatewayFile>,
     keeping: Keeping,
     closed: VecDeque<FlowFigures>,
     forgotten: u64,
@@ -142,10 +99,10 @@ struct Clerk {
     _end: PipeWriter,
 }
 
-impl Attendant<Governed> for Clerk {
-    fn attend(&mut self, core: &mut Core<Governed>) -> bool {
-        while let Some(report) = core.node.gateway.take_closed() {
-            let flow = self.figures_of(&report, &core.addresses, core.clock.now());
+impl Attendant for Answers {
+    fn attend(&mut self, core: &mut Core) -> bool {
+        while let Some(report) = gateway(core).take_closed() {
+            let flow = self.figures_of(&report, &core.net.network.world.addresses, core.clock.now());
             if self.closed.len() == WAITING {
                 self.closed.pop_front();
                 self.forgotten += 1;
@@ -159,9 +116,14 @@ impl Attendant<Governed> for Clerk {
                 Ask::Flows(from, most, reply) => drop(reply.try_send(self.page(core, from, most))),
                 Ask::Closed(reply) => drop(reply.try_send(self.closed.drain(..).collect())),
                 Ask::Leave(reply) => drop(reply.try_send(self.keeping.close(core))),
-                Ask::Tell(config, reply) => {
+                Ask::Tell(config, file, reply) => {
                     self.keeping.fit(&config.limits);
-                    let told = core.call(|node, cx| node.gateway.reconfigure(cx, *config));
+                    let policy = file.policy.clone();
+                    self.file = file;
+                    let told = call(core, |gateway, cx| {
+                        gateway.set_policy(policy);
+                        gateway.reconfigure(cx, *config);
+                    });
                     if told.is_ok() {
                         let _ = reply.try_send(());
                     }
@@ -177,24 +139,26 @@ impl Attendant<Governed> for Clerk {
     }
 }
 
-impl Clerk {
-    fn page(&self, core: &Core<Governed>, from: u32, most: usize) -> FlowPage {
-        let (reports, next) = core.node.gateway.flows(from, most);
-        let all = core.node.gateway.report().states.iter().map(|n| u64::from(*n)).sum();
-        let now = core.clock.now();
-        let flows = reports.iter().map(|r| self.figures_of(r, &core.addresses, now)).collect();
+impl Answers {
+    fn page(&self, core: &mut Core, from: u32, most: usize) -> FlowPage {
+        let (reports, next) = gateway(core).flows(from, most);
+        let all = gateway(core).report().states.iter().map(|n| u64::from(*n)).sum();
+        let (now, addresses) = (core.clock.now(), &core.net.network.world.addresses);
+        let flows = reports.iter().map(|r| self.figures_of(r, addresses, now)).collect();
         FlowPage { all, flows, next }
     }
 
-    fn figures(&self, core: &mut Core<Governed>) -> Figures {
-        let report = core.node.gateway.report();
+    fn figures(&self, core: &mut Core) -> Figures {
+        let report = gateway(core).report();
         let counters = &report.counters;
         let named = |keys: &[(&'static str, u64)]| keys.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
         let why = Why::ALL.map(|why| (why.key(), u64::from(report.passing[why as usize])));
         let passing: u64 = why.iter().map(|w| w.1).sum();
         let mut drops = vec![("records_forgotten", self.forgotten)];
-        let path = core.counters().map_or_else(|_| crate::path::Counters::default(), Clone::clone);
-        let [lan, satellite] = path.ports;
+        let path = core.counters().map_or_else(|_| Counters::default(), Clone::clone);
+        let drops_of = |port: usize| path.ports.get(port).copied().unwrap_or_default();
+        let [PortCounters { drops: lan, .. }, PortCounters { drops: satellite, .. }] =
+            [drops_of(0), drops_of(1)];
         drops.extend([("lan_receive", lan.receive), ("lan_send", lan.send)]);
         drops.extend([("satellite_receive", satellite.receive), ("satellite_send", satellite.send)]);
         drops.push(("refused", path.refused));
@@ -231,7 +195,7 @@ impl Clerk {
             Some(address) => SocketAddr::new(address, report.ports[i]).to_string(),
             None => format!("?:{}", report.ports[i]),
         };
-        let subscriber = real[0].and_then(|lan| locked(&self.docket).policy.subscriber(lan));
+        let subscriber = real[0].and_then(|lan| self.file.subscriber(lan));
         let side = |lan| if lan { "lan" } else { "satellite" };
         FlowFigures {
             lan: end(0),
@@ -260,10 +224,9 @@ impl Clerk {
 /// A gateway that runs.
 #[derive(Debug)]
 pub struct Live {
-    running: Option<Running<Governed>>,
+    running: Option<Running<()>>,
     asks: Sender<Ask>,
     ended: PipeReader,
-    docket: Shared,
     news: News,
 }
 
@@ -274,42 +237,39 @@ impl Live {
     /// When there can be no thread.
     pub fn start(ports: [Box<dyn PacketPort>; 2], orders: &Orders) -> Result<Box<dyn Engine>, String> {
         let text = |e: io::Error| e.to_string();
-        let docket: Shared =
-            Arc::new(Mutex::new(Docket { policy: Arc::clone(&orders.policy), opening: None }));
         let ((asks, asked), (ended, end)) = (channel(), io::pipe().map_err(text)?);
-        let (rules, held, config) = (Arc::clone(&docket), Arc::clone(&docket), config(orders));
-        let limits = config.limits;
-        let node = move |_: &mut bentpipe_base::World| Governed {
-            gateway: Gateway::new(config).with_rules(Box::new(move |syn| decide(&rules, syn))),
-            docket: held,
-        };
+        let (config, file) = (config(orders), Arc::clone(&orders.file));
         let news = News::default();
-        let (keeping, begin) = resume::begin(orders.keep.as_ref(), &limits, &news);
-        let clerk = Clerk {
-            asks: asked,
-            docket: Arc::clone(&docket),
-            keeping,
-            closed: VecDeque::new(),
-            forgotten: 0,
-            _end: end,
-        };
-        let unit = match orders.file.deploy.kind {
+        let (keeping, begin) = resume::begin(orders.keep.as_ref(), &config.limits, &news);
+        let unit = match file.deploy.kind {
             Kind::Routed => Unit::Packet,
             Kind::Inline => Unit::Frame,
         };
-        let running = Running::start(Setup {
-            ports,
-            unit,
-            node: Box::new(node),
-            begin,
-            attendants: vec![Box::new(clerk)],
+        let setup = Setup {
+            name: "bentpipe-path",
+            ports: ports.into(),
             clock: Clock::start(),
-            seed: seed().map_err(text)?,
-            memory: buffers(orders.file.limits.memory),
-            addresses: ADDRESSES,
+            pacing: Pacing::Cheap,
             realtime: true,
-        });
-        Ok(Box::new(Self { running: Some(running.map_err(text)?), asks, ended, docket, news }))
+        };
+        let seed = seed().map_err(text)?;
+        let make = move || {
+            let gateway = Gateway::new(config).with_policy(file.policy.clone());
+            let add = |network: &mut Network| network.add_gateway(gateway);
+            let mut net = LiveNetwork::around(add, seed, unit, buffers(file.limits.memory));
+            net.network.world.addresses = Addresses::new(ADDRESSES);
+            let answers =
+                Answers { asks: asked, file, keeping, closed: VecDeque::new(), forgotten: 0, _end: end };
+            Ok(Made {
+                net,
+                journal: None,
+                begin,
+                attendants: vec![Box::new(answers)],
+                finish: Box::new(|_| Ok(())),
+            })
+        };
+        let running = Running::start(setup, make).map_err(|e| e.to_string())?;
+        Ok(Box::new(Self { running: Some(running), asks, ended, news }))
     }
 
     /// Opens the ports of an inline gateway.
@@ -375,9 +335,9 @@ impl Engine for Live {
     }
 
     fn tell(&mut self, orders: &Orders) -> Result<(), String> {
-        locked(&self.docket).policy = Arc::clone(&orders.policy);
-        let config = Box::new(config(orders));
-        self.ask(|reply| Ask::Tell(config, reply)).ok_or_else(|| "the data path does not answer".to_owned())
+        let (config, file) = (Box::new(config(orders)), Arc::clone(&orders.file));
+        self.ask(|reply| Ask::Tell(config, file, reply))
+            .ok_or_else(|| "the data path does not answer".to_owned())
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), String> {

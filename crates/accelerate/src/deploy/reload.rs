@@ -55,7 +55,7 @@ impl Gateway {
     /// Has the kernel bring what `file` needs beside what the old one did: connections that are accelerated must go on to come, whatever the new rules say of such.
     fn bring(&mut self, file: &GatewayFile) -> Result<(), String> {
         let old = &self.orders.file;
-        let is_as_before = (&file.rules, file.otherwise) == (&old.rules, old.otherwise);
+        let is_as_before = file.policy == old.policy;
         let wider = self.scope.beside(Scope::of(file), is_as_before);
         if file.deploy.kind == Kind::Inline || wider == self.scope {
             return Ok(());

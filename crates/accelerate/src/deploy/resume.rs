@@ -1,11 +1,10 @@
 //! A data path that goes on with the connections of an earlier one, and leaves its own to a later one.
 
 use super::kept::{Extent, Keeper, Kept, Place};
-use super::live::{ADDRESSES, Governed};
+use super::live::{ADDRESSES, call, gateway, gateway_and_addresses};
 use super::run::{Event, Level};
-use crate::path::Core;
-use crate::path::thread::Errand;
 use bentpipe_base::Instant;
+use bentpipe_driver::{Core, Errand};
 use bentpipe_gateway::Limits;
 use bentpipe_os::clock::monotonic;
 use std::io;
@@ -30,11 +29,7 @@ const fn places(limits: &Limits) -> u32 {
 }
 
 /// Reads what an earlier gateway has left at `place` and makes a new file; gives who writes it, and what is to be done before the first packet.
-pub(super) fn begin(
-    place: Option<&Place>,
-    limits: &Limits,
-    news: &News,
-) -> (Keeping, Option<Errand<Governed>>) {
+pub(super) fn begin(place: Option<&Place>, limits: &Limits, news: &News) -> (Keeping, Option<Errand>) {
     let mut keeping = Keeping { keeper: None, is_on: false, is_behind: false, news: Arc::clone(news) };
     let Some(place) = place else { return (keeping, None) };
     let kept = Kept::read(place, monotonic()).unwrap_or_else(|refused| {
@@ -47,21 +42,21 @@ pub(super) fn begin(
         Err(error) => keeping.lose(&error),
     }
     let news = Arc::clone(news);
-    let errand = move |core: &mut Core<Governed>| {
+    let errand = move |core: &mut Core| {
         if let Some(kept) = kept {
             resume(core, kept, &news);
         }
-        core.addresses.keep_journal();
-        core.node.gateway.keep_journal();
+        core.net.network.world.addresses.keep_journal();
+        gateway(core).keep_journal();
     };
     (keeping, Some(Box::new(errand)))
 }
 
-fn resume(core: &mut Core<Governed>, kept: Kept, news: &News) {
+fn resume(core: &mut Core, kept: Kept, news: &News) {
     let gone = kept.gone;
-    let ready = kept.name(&mut core.addresses);
+    let ready = kept.name(&mut core.net.network.world.addresses);
     // a port that is gone ends the thread in its first turn
-    let Ok(restored) = core.call(|node, cx| node.gateway.restore(cx, ready.flows())) else { return };
+    let Ok(restored) = call(core, |gateway, cx| gateway.restore(cx, ready.flows())) else { return };
     let count = |n: u32, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
     let damaged = ready.damaged() + restored.damaged;
     let text = format!(
@@ -87,17 +82,18 @@ pub(super) struct Keeping {
 
 impl Keeping {
     /// Between two turns of the data thread.
-    pub(super) fn turn(&mut self, core: &mut Core<Governed>) {
+    pub(super) fn turn(&mut self, core: &mut Core) {
         if !self.is_on {
             return;
         }
         let now = core.clock.now();
         let Some(keeper) = &mut self.keeper else {
-            while core.node.gateway.take_changed().is_some() {}
-            while core.addresses.take_changed().is_some() {}
+            while gateway(core).take_changed().is_some() {}
+            while core.net.network.world.addresses.take_changed().is_some() {}
             return;
         };
-        let written = keeper.write(&mut core.node.gateway, &mut core.addresses);
+        let (gateway, addresses) = gateway_and_addresses(core);
+        let written = keeper.write(gateway, addresses);
         match written.and_then(|more| keeper.beat(now, monotonic).map(|()| more)) {
             Ok(more) => self.is_behind = more,
             Err(error) => self.lose(&error),
@@ -105,7 +101,7 @@ impl Keeping {
     }
 
     /// Writes all that is still to be written, and nothing from then on: what is changed to let everything pass is not for the next gateway.
-    pub(super) fn close(&mut self, core: &mut Core<Governed>) -> Result<(), String> {
+    pub(super) fn close(&mut self, core: &mut Core) -> Result<(), String> {
         loop {
             self.turn(core);
             if !self.is_behind {

@@ -1,7 +1,8 @@
 //! Writes captures on a thread of its own, so that a slow disk never holds up a packet.
 
 use bentpipe_base::Instant;
-use bentpipe_live::network::Net;
+use bentpipe_driver::LiveNetwork;
+use bentpipe_live::relay::Names;
 use bentpipe_live::tap::{Inlet, Point, Tap, pipe};
 use bentpipe_live::thread::Install;
 use bentpipe_os::{Clock, clock};
@@ -28,9 +29,9 @@ impl Capture {
         let (outlet, inlet) = pipe();
         let captures = scenario.captures.clone();
         let end = Instant::ZERO + scenario.duration;
-        let install = move |net: &mut Net| {
-            let tap = Tap::new(net, &captures, end, outlet);
-            net.network.sim.world.set_sink(Box::new(tap));
+        let install = move |net: &mut LiveNetwork, names: &Names| {
+            let tap = Tap::new(net, names, &captures, end, outlet);
+            net.network.world.set_sink(Box::new(tap));
         };
         let writer =
             Builder::new().name("bentpipe-capture".to_owned()).spawn(move || write(files, &inlet)).map_err(

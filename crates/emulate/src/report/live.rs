@@ -10,7 +10,7 @@ use bentpipe_sim::report::{InstrumentReport, LatenessReport, LiveReport, PortDro
 
 /// The report and the record of a run.
 pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Report, Record) {
-    let Beside { flows, differs, gateways } = beside;
+    let Beside { flows, differs } = beside;
     let mut record = outcome.record.clone().unwrap_or_default();
     record.take_flows(&flows.record);
     let mut instruments = outcome.instruments.clone();
@@ -33,7 +33,7 @@ pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Repo
         report.transfers.clear();
     }
     report.live = Some(live);
-    report.gateways = gateways;
+    report.gateways.clone_from(&outcome.gateways);
     (report, record)
 }
 

@@ -22,7 +22,7 @@ use bentpipe_live::thread::Install;
 use bentpipe_os::Clock;
 use bentpipe_results::{Error, make_folder};
 use bentpipe_scenario::{CaptureSpec, Direction, Scenario};
-use bentpipe_sim::report::{FlowReport, GatewayReport};
+use bentpipe_sim::report::FlowReport;
 use bentpipe_sim::{Record, Report};
 use capture::Capture;
 use std::path::{Path, PathBuf};
@@ -82,8 +82,6 @@ pub struct Beside {
     pub flows: Flows,
     /// What the kernel could not do as the scenario asks, a line each.
     pub differs: Vec<String>,
-    /// What its gateways did.
-    pub gateways: Vec<GatewayReport>,
 }
 
 impl Recording {

@@ -1,7 +1,8 @@
 //! Super-packets of every kind, as a kernel would hand them over.
 
 use bentpipe_base::{Dscp, Ecn, Flags, Instant, Seq, TcpHeader};
-use bentpipe_live::{Addresses, Net};
+use bentpipe_driver::{Hosts, LiveNetwork};
+use bentpipe_live::relay::{Names, network};
 use bentpipe_scenario::{Scenario, Source, load};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Segment, UDP, emit, pseudo_header};
@@ -39,20 +40,21 @@ pub(crate) fn scenario(link: &str) -> Scenario {
     load(&Source::new("test", text.as_str()), &[], None).unwrap_or_else(|d| panic!("{d}"))
 }
 
-pub(crate) fn net(scenario: &Scenario) -> Net {
+pub(crate) fn net(scenario: &Scenario) -> (LiveNetwork, Names) {
     let hosts = (0..2).flat_map(|i| [(i, IpAddr::from(V4[i])), (i, IpAddr::from(V6[i]))]);
-    Net::new(scenario, Addresses::new(hosts, None))
+    network(scenario, Hosts::new(hosts, None))
 }
 
 /// `payload` bytes from far to near, to be cut at the MSS.
-pub(crate) fn give(net: &mut Net, at: Instant, kind: Kind, payload: usize) {
+pub(crate) fn give(net: &mut LiveNetwork, at: Instant, kind: Kind, payload: usize) {
     let (bytes, vnet) = match kind {
         Kind::TcpV4 | Kind::TcpV6 => tcp(kind, at.0 as u32, payload),
         Kind::UdpV4 | Kind::UdpV6 => udp(kind, payload),
         Kind::Finished => (tcp(kind, at.0 as u32, MSS).0, VnetHeader::default()),
     };
-    assert!(net.buffers.borrow_mut().write(&bytes));
-    net.accept(0, bytes.len(), &vnet, at);
+    assert!(net.store.borrow_mut().write(&bytes));
+    net.advance(at);
+    assert!(net.accept(0, bytes.len(), &vnet));
 }
 
 fn note(gso: u8, start: usize, (header, offset): (usize, u16), payload: usize) -> VnetHeader {

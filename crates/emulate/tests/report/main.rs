@@ -5,8 +5,10 @@
 mod feed;
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_driver::LiveNetwork;
 use bentpipe_emulate::report::{Beside, Flows, Recording, capture_everything};
-use bentpipe_live::{Net, Outcome, Timing};
+use bentpipe_live::relay::Names;
+use bentpipe_live::{Outcome, Timing};
 use bentpipe_os::Clock;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::link_reports;
@@ -23,18 +25,19 @@ fn folder(test: &str) -> PathBuf {
     dir
 }
 
-fn drain(net: &mut Net) -> u64 {
+fn drain(net: &mut LiveNetwork) -> u64 {
     let mut pieces = 0;
     while let Some(arrival) = net.take_arrival() {
         pieces += u64::from(arrival.pieces);
-        net.done(&arrival);
+        net.done(arrival);
     }
     pieces
 }
 
-fn outcome(net: &mut Net) -> Outcome {
+fn outcome(net: &mut LiveNetwork, names: &Names) -> Outcome {
     Outcome {
-        links: link_reports(&mut net.network),
+        links: names.with(net, link_reports),
+        gateways: Vec::new(),
         record: None,
         instruments: Vec::new(),
         timing: Timing { packets: 3, trusted: true, ..Timing::default() },
@@ -46,8 +49,8 @@ fn outcome(net: &mut Net) -> Outcome {
 /// Runs packets of every kind through `scenario` and records them in `dir`.
 fn recorded(dir: &Path, scenario: &Scenario) -> (bentpipe_sim::Report, u64) {
     let mut recording = Recording::begin(dir, scenario, Clock::start()).unwrap();
-    let mut net = net(scenario);
-    recording.take_install().unwrap()(&mut net);
+    let (mut net, names) = net(scenario);
+    recording.take_install().unwrap()(&mut net, &names);
     let mut delivered = 0;
     for turn in 0..40_u64 {
         for (i, kind) in Kind::ALL.into_iter().enumerate() {
@@ -58,7 +61,7 @@ fn recorded(dir: &Path, scenario: &Scenario) -> (bentpipe_sim::Report, u64) {
     }
     net.advance(net.now() + Duration::from_secs(1));
     delivered += drain(&mut net);
-    let outcome = outcome(&mut net);
+    let outcome = outcome(&mut net, &names);
     drop(net);
     let (report, files) = recording.finish(&outcome, Beside::default()).unwrap();
     assert!(files.iter().all(|f| f.is_file()), "{files:?}");
@@ -188,14 +191,13 @@ fn a_run_that_cannot_be_trusted_is_marked_at_the_top() {
     let dir = folder("marked");
     let scenario = scenario(LINK);
     let recording = Recording::begin(&dir, &scenario, Clock::start()).unwrap();
-    let mut net = net(&scenario);
-    let mut outcome = outcome(&mut net);
+    let (mut net, names) = net(&scenario);
+    let mut outcome = outcome(&mut net, &names);
     outcome.timing.trusted = false;
     outcome.timing.doubts = vec!["3.2 % of the packets left more than 1 ms late".into()];
     let beside = Beside {
         flows: Flows { faults: vec!["flow f: connection refused".into()], ..Flows::default() },
         differs: vec!["host near: <the> window".into()],
-        gateways: Vec::new(),
     };
     let (report, _) = recording.finish(&outcome, beside).unwrap();
     let text = report.to_text();

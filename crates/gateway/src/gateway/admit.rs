@@ -3,7 +3,7 @@
 use super::{Gateway, PORTS, opens};
 use crate::counters::Why;
 use crate::flow::Flow;
-use crate::policy::{self, Verdict};
+use crate::policy::{Action, Opening, Side};
 use crate::report::End;
 use crate::table::{Class, Entry, Key};
 use bentpipe_base::{Cx, Flags, Foreign, Packet};
@@ -47,8 +47,9 @@ impl Gateway {
         syn: &Packet,
     ) -> Option<u32> {
         let id = self.enter(cx, Entry::new(key, side, is_low, syn, cx.now))?;
-        let begun =
-            self.judge(key, syn).and_then(|()| Flow::begin(cx, PORTS[side], syn, &mut self.common.shared()));
+        let begun = self
+            .judge(cx, side, key, syn)
+            .and_then(|()| Flow::begin(cx, PORTS[side], syn, &mut self.common.shared()));
         match begun {
             Ok(flow) => {
                 self.common.counters.begun += 1;
@@ -64,7 +65,7 @@ impl Gateway {
     }
 
     /// Whether a connection may be accelerated.
-    fn judge(&self, key: Key, syn: &Packet) -> Result<(), Why> {
+    fn judge(&self, cx: &Cx<'_>, side: usize, key: Key, syn: &Packet) -> Result<(), Why> {
         let config = &self.common.config;
         if !config.accelerate {
             return Err(Why::Bypassed);
@@ -76,11 +77,12 @@ impl Gateway {
         if syn.foreign.has(Foreign::MULTIPATH) {
             return Err(Why::Multipath);
         }
-        let draw = self.table.draw(key, syn.tcp.seq.0);
-        match policy::decide(self.rules.as_ref(), config.sample, syn, draw) {
-            Verdict::Pass => return Err(Why::Policy),
-            Verdict::Sampled => return Err(Why::Sampled),
-            Verdict::Accelerate => {}
+        if self.decide(cx, side, syn) == Action::Pass {
+            return Err(Why::Policy);
+        }
+        let draw = f64::from(self.table.draw(key, syn.tcp.seq.0));
+        if draw < config.sample * (f64::from(u32::MAX) + 1.0) {
+            return Err(Why::Sampled);
         }
         if !self.table.has_room(Class::Accelerated, &config.limits) {
             return Err(Why::Overload);
@@ -89,6 +91,16 @@ impl Gateway {
             return Err(Why::Memory);
         }
         Ok(())
+    }
+
+    /// What the policy says of a SYN. Where addresses have no names, no rule speaks of them.
+    fn decide(&self, cx: &Cx<'_>, side: usize, syn: &Packet) -> Action {
+        let (Some(from), Some(to)) = (cx.address(syn.src), cx.address(syn.dst)) else {
+            return self.policy.otherwise;
+        };
+        let side = if side == 0 { Side::Lan } else { Side::Satellite };
+        let (from_port, port, dscp) = (syn.sport, syn.dport, syn.dscp.get());
+        self.policy.decide(&Opening { from, to, from_port, port, dscp, side })
     }
 
     /// Puts a connection into the table, in place of another one if need be.

@@ -61,7 +61,7 @@ impl Gateway {
     }
 
     /// Calls `each` with both addresses of every connection: those that a driver must not give away.
-    pub fn addresses(&self, mut each: impl FnMut(Addr)) {
+    pub(super) fn table_addresses(&self, each: &mut dyn FnMut(Addr)) {
         for entry in self.table.ids(0).filter_map(|id| self.table.get(id)) {
             entry.key.ends().into_iter().for_each(|end| each(end.0));
         }

@@ -1,8 +1,8 @@
 //! A change of links as it is made and as a journal keeps it.
 
 use super::messages::{MOST, Values};
-use crate::network::Net;
 use bentpipe_base::{Duration, NodeId};
+use bentpipe_driver::LiveNetwork;
 use serde::{Deserialize, Serialize};
 
 /// A change as a journal keeps it.
@@ -23,14 +23,14 @@ pub(super) enum Act {
     Reset,
 }
 
-/// Makes a change of a journal again, at the network's present time.
+/// Makes a change of a journal again, at the network's present time; `links` are those of the built network.
 ///
 /// # Errors
 /// What is not understood.
-pub fn repeat(json: &str, net: &mut Net) -> Result<(), String> {
+pub fn repeat(json: &str, net: &mut LiveNetwork, links: &[(String, NodeId)]) -> Result<(), String> {
     let made: Made = serde_json::from_str(json).map_err(|e| e.to_string())?;
     for name in &made.on {
-        let id = net.network.links.iter().find(|l| l.0 == *name).map(|l| l.1);
+        let id = links.iter().find(|l| l.0 == *name).map(|l| l.1);
         let id = id.ok_or_else(|| format!("there is no link direction `{name}`"))?;
         made.act.check()?;
         made.act.apply(net, name, id)?;
@@ -49,10 +49,10 @@ impl Act {
     }
 
     /// Does it to one direction, now.
-    pub(super) fn apply(&self, net: &mut Net, name: &str, id: NodeId) -> Result<(), String> {
+    pub(super) fn apply(&self, net: &mut LiveNetwork, name: &str, id: NodeId) -> Result<(), String> {
         // what passed whole so far is a packet of its own from now on: losses and rates act on wire packets
-        net.cut_from_now_on();
-        let Some((link, mut cx)) = net.network.sim.link(id) else {
+        net.network.pass_whole(false);
+        let Some((link, mut cx)) = net.network.link(id) else {
             return Err(format!("`{name}` is not a link"));
         };
         match self {

@@ -3,14 +3,12 @@
 use super::act::{Act, Made};
 use super::messages::{Changed, Command, Done, LinkState, On, Reply, Request, State, Values, Way};
 use super::words::{Seen, words};
-use crate::journal::Journal;
-use crate::network::Net;
-use crate::relay::{Attendant, Core};
 use bentpipe_base::{Duration, Instant, NodeId, Rate};
+use bentpipe_driver::{Attendant, Core, Journal, LiveNetwork};
 use bentpipe_link::Capacity;
 use bentpipe_scenario::{Scenario, nearest};
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 
 /// Throughput is counted since a look at least this long ago.
 const SPAN: Duration = Duration::from_millis(200);
@@ -46,16 +44,11 @@ impl Commands {
 
 impl Attendant for Commands {
     fn attend(&mut self, core: &mut Core) -> bool {
-        loop {
-            match self.commands.try_recv() {
-                Ok(Command::Ask { request, reply }) => {
-                    // who asked may have given up waiting
-                    let _ = reply.try_send(self.desk.answer(core, &request));
-                }
-                Err(TryRecvError::Empty) => return true,
-                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return false,
-            }
+        while let Ok(Command { request, reply }) = self.commands.try_recv() {
+            // who asked may have given up waiting
+            let _ = reply.try_send(self.desk.answer(core, &request));
         }
+        true
     }
 
     fn next(&self) -> Option<Instant> {
@@ -102,7 +95,7 @@ impl Desk {
     }
 
     /// Makes a change, and writes it into the journal.
-    pub fn change(&self, net: &mut Net, journal: Option<&mut Journal>, request: &Request) -> Reply {
+    pub fn change(&self, net: &mut LiveNetwork, journal: Option<&mut Journal>, request: &Request) -> Reply {
         let (on, act) = match request {
             Request::Show => return Reply::refused("this changes nothing"),
             Request::Set { on, values } => (on, Act::Set(values.clone())),
@@ -129,7 +122,7 @@ impl Desk {
     }
 
     /// How each direction is.
-    pub fn links(&mut self, net: &mut Net) -> Vec<LinkState> {
+    pub fn links(&mut self, net: &mut LiveNetwork) -> Vec<LinkState> {
         let now = net.now();
         let mut all: Vec<LinkState> = self.places.iter().filter_map(|place| look(net, place)).collect();
         let bytes: Vec<u64> = all.iter().map(|l| l.bytes).collect();
@@ -209,7 +202,7 @@ impl Desk {
 }
 
 /// Makes a change and says what it was.
-fn make(net: &mut Net, chosen: &[Place], act: &Act) -> Reply {
+fn make(net: &mut LiveNetwork, chosen: &[Place], act: &Act) -> Reply {
     let mut changes = Vec::new();
     for place in chosen {
         let before = glance(net, place.id);
@@ -222,15 +215,15 @@ fn make(net: &mut Net, chosen: &[Place], act: &Act) -> Reply {
     Reply::Done(Done { at_ns: net.now().0, changes })
 }
 
-fn glance(net: &mut Net, id: NodeId) -> Option<Seen> {
+fn glance(net: &mut LiveNetwork, id: NodeId) -> Option<Seen> {
     let now = net.now();
-    let (link, mut cx) = net.network.sim.link(id)?;
+    let (link, mut cx) = net.network.link(id)?;
     Some(Seen { look: link.look(&mut cx), user: link.by_user(now) })
 }
 
-fn look(net: &mut Net, place: &Place) -> Option<LinkState> {
+fn look(net: &mut LiveNetwork, place: &Place) -> Option<LinkState> {
     let now = net.now();
-    let (link, mut cx) = net.network.sim.link(place.id)?;
+    let (link, mut cx) = net.network.link(place.id)?;
     let look = link.look(&mut cx);
     let by_user = link.by_user(now);
     let stats = link.stats(&mut cx);

@@ -1,7 +1,7 @@
 //! What is said: requests, answers, and the command that carries both to the data thread.
 
-use crate::lateness::Timing;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_driver::Timing;
 use bentpipe_link::{Capacity, Change};
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc::SyncSender;
@@ -270,16 +270,11 @@ pub struct FlowState {
     pub retransmits: u64,
 }
 
-/// To the data thread.
+/// A request on its way to the data thread. What only the session knows is left empty in the answer: its name, its title, its flows.
 #[derive(Debug)]
-pub enum Command {
-    /// Answer a request. What only the session knows is left empty in the answer: its name, its title, its flows.
-    Ask {
-        /// What is asked.
-        request: Request,
-        /// Where the answer goes; it never blocks if the channel holds one.
-        reply: SyncSender<Reply>,
-    },
-    /// End the run.
-    Stop,
+pub struct Command {
+    /// What is asked.
+    pub request: Request,
+    /// Where the answer goes; it never blocks if the channel holds one.
+    pub reply: SyncSender<Reply>,
 }

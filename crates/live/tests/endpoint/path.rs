@@ -1,7 +1,7 @@
 //! A path that carries bytes between two ends: the product's link in each direction, and behind each link the weather that a link does not make,
 //! duplication and reordering. It runs under whatever clock its user has.
 
-use bentpipe_base::{Addr, Duration, Instant, NodeId, Pkt, Probability, Purpose, Rate, Rng, Size};
+use bentpipe_base::{Body, Duration, Instant, NodeId, Pkt, Probability, Purpose, Rate, Rng, Size};
 use bentpipe_link::channel::Errors;
 use bentpipe_link::queue::Capacity;
 use bentpipe_link::{Channel, DropTail, Link};
@@ -94,7 +94,7 @@ impl Path {
         });
         self.held[handle] = Some(bytes.to_vec());
         let mut packet = self.blanks.pop().unwrap_or_default();
-        packet.set_opaque(handle as u64, Size(bytes.len() as u64), Addr(0));
+        packet.set_opaque(0, Body::kept(handle as u32, 0, bytes.len() as u32), 0);
         self.sim.inject(self.ports[side], packet);
         self.collect();
     }
@@ -118,7 +118,7 @@ impl Path {
     }
 
     fn free(&mut self, packet: Pkt) -> Vec<u8> {
-        let handle = packet.handle().map_or(usize::MAX, |h| h as usize);
+        let handle = packet.body.slot() as usize;
         self.blanks.push(packet);
         self.free.push(handle);
         self.held[handle].take().expect("a packet has bytes until it is freed")

@@ -12,7 +12,6 @@ pub(crate) const MAX_RULES: usize = 1000;
 
 words!(Kind { "routed" => Routed, "inline" => Inline, });
 words!(Firewall { "check" => Check, "ignore" => Ignore, });
-words!(Mode { "open" => Open, "strict" => Strict, });
 words!(Action { "accelerate" => Accelerate, "pass" => Pass, });
 words!(Side { "lan" => Lan, "satellite" => Satellite, });
 words!(RecordFormat { "csv" => Csv, "json-lines" => JsonLines, });

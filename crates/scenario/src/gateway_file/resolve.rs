@@ -3,8 +3,8 @@
 use super::keys::{DeployKeys, GatewayKeys, HopKeys, LimitKeys, MAX_RULES, PolicyKeys, RuleKeys, StatusKeys};
 use super::scalars::{Interface, Many, Percent};
 use super::types::{
-    Action, Copies, Deploy, Firewall, GatewayFile, Hop, Kind, Limits, Mode, Prefix, RecordFormat, Rule,
-    Status,
+    Action, Copies, Deploy, Firewall, GatewayFile, Hop, Kind, Limits, Mode, Policy, Prefix, RecordFormat,
+    Rule, Status,
 };
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
@@ -39,8 +39,10 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
     Ok(GatewayFile {
         hop,
         deploy,
-        rules,
-        otherwise: get.and_then(|p| p.otherwise).map_or(Action::Accelerate, |a| a.value),
+        policy: Policy {
+            rules,
+            otherwise: get.and_then(|p| p.otherwise).map_or(Action::Accelerate, |a| a.value),
+        },
         sample,
         bypass_when_slower: get.and_then(|p| p.bypass_when_slower).is_some_and(|b| b.value),
         subscriber_prefix: (

@@ -1,8 +1,8 @@
 //! A gateway file as a value.
 
 use bentpipe_base::{Duration, Rate, Size};
-use core::fmt;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+pub use bentpipe_gateway::{Action, Copies, Mode, Policy, PortRange, Prefix, Rule, Side};
+use core::net::{IpAddr, SocketAddr};
 
 /// All that a gateway file says, every default filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,10 +11,8 @@ pub struct GatewayFile {
     pub hop: Hop,
     /// Where the gateway stands.
     pub deploy: Deploy,
-    /// Which connections are accelerated; the first rule that matches decides.
-    pub rules: Vec<Rule>,
-    /// What becomes of the others.
-    pub otherwise: Action,
+    /// Which connections are accelerated.
+    pub policy: Policy,
     /// Share, from 0 to 1, of the connections to be accelerated that are left alone.
     pub sample: f64,
     /// Stop accelerating when the sample shows that it is slower.
@@ -25,6 +23,14 @@ pub struct GatewayFile {
     pub limits: Limits,
     /// How it tells how it is.
     pub status: Status,
+}
+
+impl GatewayFile {
+    /// The subscriber to whom an address on the LAN belongs.
+    pub fn subscriber(&self, address: IpAddr) -> Option<Prefix> {
+        let (v4, v6) = self.subscriber_prefix;
+        Prefix::new(address, if address.is_ipv4() { v4 } else { v6 })
+    }
 }
 
 /// The satellite hop.
@@ -42,24 +48,6 @@ pub struct Hop {
     pub share: f64,
     /// How often each packet is sent.
     pub copies: Copies,
-}
-
-/// How the receiver is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Finds out how fast it can read.
-    Open,
-    /// Keeps to the printed equations.
-    Strict,
-}
-
-/// How often each packet is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copies {
-    /// As often as pays at the loss that is measured.
-    Auto,
-    /// So often.
-    Fixed(u8),
 }
 
 /// How the gateway gets at packets.
@@ -107,109 +95,6 @@ pub struct Deploy {
     pub firewall: Firewall,
     /// How long after its start it watches whether traffic goes on; zero: not at all.
     pub watch: Duration,
-}
-
-/// What becomes of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// It is accelerated.
-    Accelerate,
-    /// It passes.
-    Pass,
-}
-
-/// A side of the gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// That of the hosts that send.
-    Lan,
-    /// That of the satellite hop.
-    Satellite,
-}
-
-/// A rule; an empty list and `None` match everything.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// What becomes of connections that match.
-    pub action: Action,
-    /// Who opens.
-    pub from: Vec<Prefix>,
-    /// To whom.
-    pub to: Vec<Prefix>,
-    /// Ports that are opened.
-    pub ports: Vec<PortRange>,
-    /// Ports of who opens.
-    pub from_ports: Vec<PortRange>,
-    /// DSCP values.
-    pub dscp: Vec<u8>,
-    /// From which side.
-    pub opened_from: Option<Side>,
-}
-
-/// Addresses that begin alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
-    address: IpAddr,
-    length: u8,
-}
-
-impl Prefix {
-    /// The first `length` bits of `address`; `None` when it has not so many.
-    pub fn new(address: IpAddr, length: u8) -> Option<Self> {
-        if length > if address.is_ipv4() { 32 } else { 128 } {
-            return None;
-        }
-        let address = match address {
-            IpAddr::V4(a) => IpAddr::V4(Ipv4Addr::from_bits(
-                a.to_bits() & u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0),
-            )),
-            IpAddr::V6(a) => IpAddr::V6(Ipv6Addr::from_bits(
-                a.to_bits() & u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0),
-            )),
-        };
-        Some(Self { address, length })
-    }
-
-    /// Its first address.
-    pub const fn address(self) -> IpAddr {
-        self.address
-    }
-
-    /// How many bits are alike.
-    pub const fn length(self) -> u8 {
-        self.length
-    }
-
-    /// True when `address` begins so.
-    pub fn contains(self, address: IpAddr) -> bool {
-        Self::new(address, self.length)
-            .is_some_and(|p| p == self && p.address.is_ipv4() == self.address.is_ipv4())
-    }
-}
-
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.length)
-    }
-}
-
-/// Ports from one to another, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortRange {
-    /// The first.
-    pub first: u16,
-    /// The last.
-    pub last: u16,
-}
-
-impl fmt::Display for PortRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.first == self.last {
-            write!(f, "{}", self.first)
-        } else {
-            write!(f, "{}-{}", self.first, self.last)
-        }
-    }
 }
 
 /// How much may be held.

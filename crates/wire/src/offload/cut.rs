@@ -139,7 +139,7 @@ impl Super {
         let payload = network.end.checked_sub(header_len)?;
         let size = usize::from(vnet.gso_size);
         // "too small packets are not really GSO ones" (virtio_net_hdr_to_skb)
-        if header_len > HEADER_SPACE || size == 0 || payload <= size {
+        if header_len >= HEADER_SPACE || size == 0 || payload <= size {
             return None;
         }
         let field = kind.checksum_offset();
@@ -163,6 +163,16 @@ impl Super {
     /// Packets on the wire; at least 1.
     pub const fn pieces(&self) -> usize {
         self.pieces
+    }
+
+    /// Bytes of headers that each wire packet repeats, bytes of payload, and how many of these each wire packet has. What is one packet on the wire, and
+    /// what cannot be cut, is all payload, and the last is 0.
+    pub const fn shape(&self) -> (u8, usize, u16) {
+        match self.kind {
+            Kind::Plain => (0, self.len, 0),
+            // `cuttable` admits no longer headers
+            Kind::Tcp | Kind::Udp => (self.header_len as u8, self.len - self.header_len, self.vnet.gso_size),
+        }
     }
 
     /// Bytes of the super-packet, IP header included.

@@ -1,0 +1,209 @@
+//! A network between its ports: what comes in is taken to it at the time the kernel had it, and what arrives is sent.
+
+use crate::counters::Counters;
+use crate::journal::Journal;
+use crate::lateness::{Lateness, Timing};
+use crate::network::{Arrival, LiveNetwork};
+use crate::pacing::{Density, Lead, Pacing};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_os::port::Received;
+use bentpipe_os::wait::Ready;
+use bentpipe_os::{Clock, PacketPort};
+use bentpipe_wire::offload::VnetHeader;
+use std::io::{self, IoSlice};
+
+/// Units read from one port before the others and the clock get their turn.
+const BATCH: usize = 16;
+/// How far the time of a network with [`Pacing::Cheap`] may be behind: what a thread that was stopped has missed must not come out as a burst that the hop cannot take. At 24 Mbit/s
+/// that is eight packets.
+pub const CATCH_UP: Duration = Duration::from_millis(4);
+
+/// What the loop works on, for its attendants too.
+#[derive(Debug)]
+pub struct Core {
+    /// The network.
+    pub net: LiveNetwork,
+    /// The run's clock.
+    pub clock: Clock,
+    /// How late packets left.
+    pub lateness: Lateness,
+    /// Record of the inputs.
+    pub journal: Option<Journal>,
+    pub(crate) ports: Vec<Box<dyn PacketPort>>,
+    pub(crate) pacing: Pacing,
+    pub(crate) lead: Lead,
+    pub(crate) density: Density,
+}
+
+impl Core {
+    /// A network between `ports`, in the order of its open ends.
+    pub fn new(net: LiveNetwork, ports: Vec<Box<dyn PacketPort>>, clock: Clock, pacing: Pacing) -> Self {
+        Self {
+            net,
+            clock,
+            lateness: Lateness::default(),
+            journal: None,
+            ports,
+            pacing,
+            lead: Lead::default(),
+            density: Density::default(),
+        }
+    }
+
+    /// What was done so far.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn counters(&mut self) -> io::Result<&Counters> {
+        let counters = &mut self.net.counters;
+        for (counters, port) in counters.ports.iter_mut().zip(&mut self.ports) {
+            counters.drops = port.drops()?;
+        }
+        Ok(counters)
+    }
+
+    /// Lateness so far, with what was lost at the ports.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn timing(&mut self) -> io::Result<Timing> {
+        let drops = self.counters()?.drops();
+        Ok(self.lateness.sum(drops))
+    }
+
+    /// All ports, when nobody has asked them.
+    pub(crate) fn all(&self) -> Ready {
+        Ready::first(self.ports.len())
+    }
+
+    /// Reads what the `ready` ports have; returns those that may have more.
+    ///
+    /// # Errors
+    /// When a port is gone or the journal cannot be written.
+    pub fn read(&mut self, ready: Ready) -> io::Result<Ready> {
+        let mut more = Ready::default();
+        for port in (0..self.ports.len()).filter(|port| ready.has(*port)) {
+            for turn in 1..=BATCH {
+                let received = self.ports[port].receive(self.net.store.borrow_mut().scratch())?;
+                let Some(received) = received else { break };
+                self.accept(port, &received)?;
+                if turn == BATCH {
+                    more.add(port);
+                }
+            }
+        }
+        Ok(more)
+    }
+
+    /// Takes the unit in the scratch to the network.
+    fn accept(&mut self, port: usize, received: &Received) -> io::Result<()> {
+        let at = self.clock.at(received.at).max(self.net.now());
+        if let Some(journal) = &mut self.journal {
+            let store = self.net.store.borrow();
+            journal.packet(at, self.net.host_of(port), &received.vnet, store.read(received.len))?;
+        }
+        self.advance(at);
+        if !self.net.accept(port, received.len, &received.vnet) {
+            self.pass(port, received)?;
+        }
+        self.deliver().map(|_| ())
+    }
+
+    /// Sends the unit in the scratch out of the other of two ports, as it came.
+    fn pass(&mut self, port: usize, received: &Received) -> io::Result<()> {
+        if self.ports.len() != 2 {
+            return Ok(());
+        }
+        self.net.counters.untouched += 1;
+        let store = self.net.store.borrow();
+        let parts = [IoSlice::new(store.read(received.len))];
+        let outcome = offer(self.ports[1 - port].as_mut(), &received.vnet, &parts)?;
+        self.net.counters.note_sent(1 - port, outcome);
+        Ok(())
+    }
+
+    /// Brings the network up to `until`.
+    pub fn advance(&mut self, until: Instant) {
+        if self.pacing == Pacing::Cheap {
+            let floor = Instant(self.clock.now().0.saturating_sub(CATCH_UP.0));
+            let is_late = self.net.next_at().is_some_and(|at| at < floor && at <= until);
+            self.net.counters.late_turns += u64::from(is_late);
+            self.net.network.skip_to(floor);
+            return self.net.advance(until.max(floor));
+        }
+        self.net.advance(until);
+    }
+
+    /// Sends what has arrived, unless more is to go with it; returns when the first of it was sent.
+    ///
+    /// # Errors
+    /// When a port is gone.
+    pub fn deliver(&mut self) -> io::Result<Option<Instant>> {
+        let mut first = None;
+        let is_exact = self.pacing == Pacing::Exact;
+        if is_exact && self.density.is_dense && self.clock.now() < self.density.when(Instant::ZERO) {
+            return Ok(None);
+        }
+        while let Some(arrival) = self.net.take_arrival() {
+            self.send(&arrival)?;
+            if is_exact {
+                let now = self.clock.now();
+                self.lateness.record(arrival.due, now, arrival.pieces);
+                self.density.left(now, arrival.pieces);
+                first.get_or_insert(now);
+            }
+            self.net.done(arrival);
+        }
+        Ok(first)
+    }
+
+    fn send(&mut self, arrival: &Arrival) -> io::Result<()> {
+        let port = self.ports[arrival.port].as_mut();
+        let outcome = self.net.emit(arrival, |emitted, header, payload| {
+            let parts = [IoSlice::new(header), IoSlice::new(payload)];
+            // a port wants the headers first
+            offer(port, &emitted.vnet, if header.is_empty() { &parts[1..] } else { &parts[..] })
+        });
+        self.net.counters.note_sent(arrival.port, outcome?);
+        Ok(())
+    }
+
+    /// The end of a run.
+    pub(crate) fn end(mut self) -> io::Result<Self> {
+        self.density.is_dense = false;
+        self.deliver()?;
+        let now = self.net.now();
+        if let Some(journal) = self.journal.take() {
+            journal.finish(now, self.net.digest())?;
+        }
+        Ok(self)
+    }
+}
+
+/// What became of a packet that was offered to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// So many bytes were taken.
+    Taken(u64),
+    /// There was no room; the port counts it.
+    Lost,
+    /// The kernel refused this packet.
+    Refused,
+}
+
+/// Offers a packet to the kernel; an error is a port that is gone.
+fn offer(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) -> io::Result<Offered> {
+    match port.send(vnet, parts) {
+        Ok(true) => Ok(Offered::Taken(parts.iter().map(|part| part.len() as u64).sum())),
+        Ok(false) => Ok(Offered::Lost),
+        Err(e) if is_about_the_packet(&e) => Ok(Offered::Refused),
+        Err(e) => Err(e),
+    }
+}
+
+/// True for what the kernel says of one packet, not of the port: too long for the interface, or not to be cut.
+fn is_about_the_packet(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::MSGSIZE | Errno::PROTO | Errno::FBIG))
+        || error.kind() == io::ErrorKind::InvalidInput
+}

@@ -1,0 +1,188 @@
+//! The data thread's loop: read what the ports have, do what is due, send what has arrived, sleep until the next thing is due or a packet comes.
+//!
+//! Events are handled at their scheduled times, so a late turn delays packets but never changes a rate; how late each packet left is measured.
+
+use crate::core::Core;
+use crate::moderation::Moderation;
+use crate::pacing::{Pacing, SPIN, TOGETHER};
+use bentpipe_base::{Duration, Instant, Size};
+use bentpipe_os::realtime;
+use bentpipe_os::wait::{Ready, wait};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// A thread with real-time priority that never sleeps is stopped by the kernel for 50 ms of every second (sched_rt_runtime_us): so after working for
+/// this long it rests for that long. What falls due meanwhile leaves together, which is also cheaper.
+const WORK: Duration = Duration::from_millis(1);
+const REST: Duration = Duration::from_micros(100);
+/// Up to so many descriptors are waited for without asking for memory.
+const FEW: usize = 64;
+/// Longest sleep: a stop that was asked for without a wake-up is seen then.
+const LONGEST_WAIT: Duration = Duration::from_millis(200);
+/// How long what the network holds has to leave after the end was asked for, with [`Pacing::Cheap`].
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Something that wants to be called on the data thread: commands, samples.
+pub trait Attendant {
+    /// Called every turn with the network at its present time; must be quick. False ends the run.
+    fn attend(&mut self, core: &mut Core) -> bool;
+    /// When it wants to be called next at the latest.
+    fn next(&self) -> Option<Instant>;
+}
+
+/// The loop.
+pub struct Driver {
+    core: Core,
+    attendants: Vec<Box<dyn Attendant>>,
+    wake: Arc<OwnedFd>,
+    /// When it last slept, if it must now and then: while it has real-time priority.
+    rested: Option<Instant>,
+    /// Of a thread that may give up real-time priority.
+    moderation: Option<Moderation>,
+}
+
+impl core::fmt::Debug for Driver {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Driver").field("core", &self.core).finish_non_exhaustive()
+    }
+}
+
+impl Driver {
+    /// A loop over `core`. Something readable at `wake` ends a sleep.
+    pub fn new(core: Core, wake: Arc<OwnedFd>) -> Self {
+        Self { core, attendants: Vec::new(), wake, rested: None, moderation: None }
+    }
+
+    /// Adds somebody who is called on the data thread.
+    #[must_use]
+    pub fn with(mut self, attendant: Box<dyn Attendant>) -> Self {
+        self.attendants.push(attendant);
+        self
+    }
+
+    /// For a thread with real-time priority: it rests now and then even when there is always something to do, as it must. One that need not be exact is an ordinary thread while
+    /// traffic is dense.
+    #[must_use]
+    pub fn in_real_time(mut self) -> Self {
+        self.rested = Some(self.core.clock.now());
+        self.moderation = (self.core.pacing == Pacing::Cheap).then(Moderation::default);
+        self
+    }
+
+    /// Runs until an attendant ends it, or a port is gone.
+    ///
+    /// # Errors
+    /// When a port fails or the journal cannot be written.
+    pub fn run(mut self) -> io::Result<Core> {
+        let (mut ready, mut slept, mut end) = (self.core.all(), false, None);
+        loop {
+            let begun = self.core.clock.now();
+            ready = self.core.read(ready)?;
+            let sent = self.turn()?;
+            if let Some(sent) = sent.filter(|_| slept) {
+                self.core.lead.learn(sent.since(begun));
+            }
+            let now = self.core.clock.now();
+            let mut next = now + LONGEST_WAIT;
+            for attendant in &mut self.attendants {
+                if !attendant.attend(&mut self.core) && end.is_none() {
+                    if self.core.pacing == Pacing::Exact {
+                        return self.core.end();
+                    }
+                    self.core.net.with(bentpipe_network::Network::release);
+                    end = Some(now + DRAIN);
+                }
+                next = attendant.next().map_or(next, |at| at.min(next));
+            }
+            self.core.deliver()?;
+            if end.is_some_and(|until| self.core.net.store.borrow().is_empty() || now >= until) {
+                return self.core.end();
+            }
+            self.moderate(now);
+            if self.rested.is_some_and(|at| now.since(at) > WORK) {
+                self.rest()?;
+            } else if ready.is_empty() {
+                ready = self.sleep(next)?;
+                slept = ready.is_empty();
+                continue;
+            }
+            // a port that is full keeps no other from its turn
+            ready = self.core.all();
+            slept = false;
+        }
+    }
+
+    /// Does what is due now; returns when the first of what arrived was sent.
+    fn turn(&mut self) -> io::Result<Option<Instant>> {
+        let core = &mut self.core;
+        let now = core.clock.now();
+        let until = match core.pacing {
+            Pacing::Exact => core.lead.reach(now, core.net.next_at()),
+            Pacing::Cheap => now,
+        };
+        core.advance(until);
+        core.deliver()
+    }
+
+    /// Takes and gives up real-time priority with the traffic.
+    fn moderate(&mut self, now: Instant) {
+        let Some(moderation) = &mut self.moderation else { return };
+        let bytes = Size(self.core.net.counters.received_bytes());
+        let may = match (moderation.is_dense(now, bytes), self.rested.is_some()) {
+            (true, true) => realtime::lower().is_ok().then_some(None),
+            (false, false) => realtime::raise_again().then_some(Some(now)),
+            _ => return,
+        };
+        match may {
+            Some(rested) => self.rested = rested,
+            // refused: it stays as it is, and is not asked for again
+            None => self.moderation = None,
+        }
+    }
+
+    /// Sleeps a little, whatever comes.
+    fn rest(&mut self) -> io::Result<()> {
+        let until = self.core.clock.now() + REST;
+        wait(&[self.wake.as_fd()], Some(until), &self.core.clock, Duration::ZERO)?;
+        self.rested = Some(self.core.clock.now());
+        Ok(())
+    }
+
+    /// Sleeps until something is due, `latest` at the latest; says what can be read.
+    fn sleep(&mut self, latest: Instant) -> io::Result<Ready> {
+        let core = &mut self.core;
+        let before = core.clock.now();
+        let held = core.net.has_arrived().then_some(Instant::ZERO);
+        let next = held.or_else(|| core.net.next_at());
+        let (next, spin) = match core.pacing {
+            Pacing::Exact => {
+                (next.map(|at| Instant(core.density.when(at).0.saturating_sub(core.lead.0.0))), SPIN)
+            }
+            Pacing::Cheap => (next.map(|at| at.max(before + TOGETHER)), Duration::ZERO),
+        };
+        let deadline = next.map_or(latest, |at| at.min(latest));
+        let wake = self.wake.as_fd();
+        let mut few = [wake; FEW];
+        let many: Vec<BorrowedFd<'_>>;
+        let n = core.ports.len();
+        // the last is the wake-up
+        let fds = if n < FEW {
+            few.iter_mut().zip(&core.ports).for_each(|(fd, port)| *fd = port.fd());
+            &few[..=n]
+        } else {
+            many = core.ports.iter().map(|port| port.fd()).chain([wake]).collect();
+            &many
+        };
+        let ready: Ready = wait(fds, Some(deadline), &core.clock, spin)?;
+        let after = core.clock.now();
+        if self.rested.is_some() && after.since(before) > TOGETHER.max(spin * 2) {
+            self.rested = Some(after);
+        }
+        if ready.has(n) {
+            // it is only there to wake us
+            let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+        }
+        Ok(ready)
+    }
+}

@@ -1,0 +1,286 @@
+//! What the gateway's node sends, as bytes: those that came, with what the node changed.
+//!
+//! A packet that the node left alone is sent as it came, its virtio header too. Of one that it changed, cut or copied in part the headers are written anew from
+//! the old ones, and the payload is a slice of what came:
+//!
+//! * Sequence and acknowledgment number, window, flags, options, DSCP, ECN and hops are the packet's; ports, addresses, the urgent pointer's place, reserved bits,
+//!   IP options and options we do not know stay.
+//! * A part that does not reach the end carries neither FIN nor PSH, one that does not hold the beginning no CWR, as the kernel cuts super-packets
+//!   (`tcp_gso_segment`); an urgent pointer (RFC 9293, section 3.8.5) that lies before the part is gone.
+//! * A checksum that stands in full is updated by the difference (RFC 1624) while the payload is whole. A part gets the sum of its pseudo-header, and whoever
+//!   sends it finishes it: the payload is never read here. [`crate::parse()`] lets nothing in whose checksum does not hold, so no damage is hidden.
+
+use crate::frame::Link;
+use crate::options::{OPTION_SPACE, are_equal, rebuild};
+use crate::parse::{HEADER_SPACE, Shape};
+use crate::store::{Content, Held};
+use bentpipe_base::{Ecn, Flags, Packet, TcpHeader};
+use bentpipe_wire::Sum;
+use bentpipe_wire::offload::{Super, VnetHeader};
+use core::ops::Range;
+
+/// Offsets in the TCP header, and its length without options.
+mod field {
+    pub(super) const SEQ: usize = 4;
+    pub(super) const ACK: usize = 8;
+    pub(super) const DATA_OFFSET: usize = 12;
+    pub(super) const FLAGS: usize = 13;
+    pub(super) const WINDOW: usize = 14;
+    pub(super) const CHECKSUM: usize = 16;
+    pub(super) const URGENT: usize = 18;
+    pub(super) const FIXED: usize = 20;
+}
+
+/// A packet ready to be sent: the headers that were written, then bytes of the slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    /// What to tell the kernel.
+    pub vnet: VnetHeader,
+    /// Bytes written to the header buffer; 0 when the packet goes as it came, its own headers being in `payload`.
+    pub header_len: usize,
+    /// What follows them, in bytes of the slot.
+    pub payload: Range<usize>,
+    /// The options the node wanted found no room: the old ones were left.
+    pub is_short: bool,
+}
+
+/// Makes `packet`, which a node sends of the bytes `held`, ready to be sent. Headers are written to `out`.
+///
+/// # Panics
+/// When the packet's body is not a part of what is held: a node sends nothing of its own.
+pub fn emit(held: &Held<'_>, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
+    let whole = Emitted { vnet: *held.vnet, header_len: 0, payload: 0..held.bytes.len(), is_short: false };
+    match held.content {
+        Content::Bytes => whole,
+        Content::Ip(cut) => piece(held, cut, packet, out),
+        Content::Tcp(was, _) if packet == was => whole,
+        Content::Tcp(was, shape) => {
+            let skipped = packet.body.off.wrapping_sub(was.body.off);
+            let end = skipped.saturating_add(u64::from(packet.body.len));
+            assert!(end <= u64::from(was.body.len), "a node sends a part of what it received");
+            let (start, end) = (skipped as usize, end as usize);
+            let part = Part { was, shape, vnet: held.vnet, bytes: held.bytes, start, end };
+            part.write(packet, out).unwrap_or(whole)
+        }
+    }
+}
+
+/// A packet whose headers were not read: some wire packets of it, perhaps marked on their way.
+fn piece(held: &Held<'_>, cut: &Super, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Emitted {
+    let size = u32::from(held.vnet.gso_size).max(1);
+    let first = packet.body.offset() / size;
+    let end = if cut.pieces() == 1 { 1 } else { first + packet.body.len.div_ceil(size) };
+    let Some(out) = out.first_chunk_mut() else {
+        return Emitted { vnet: *held.vnet, header_len: 0, payload: 0..held.bytes.len(), is_short: false };
+    };
+    let mut piece = cut.piece(held.bytes, first as usize..end as usize, out);
+    if packet.ecn == Ecn::Ce {
+        piece.mark_ce(held.bytes, out);
+    }
+    Emitted { vnet: piece.vnet, header_len: piece.header_len, payload: piece.payload, is_short: false }
+}
+
+/// What `packet` and `next`, pieces of the super-packet `held`, are cut into when they leave as one; `None` when they cannot, because `next` does not go on where
+/// `packet` ends, or their headers differ in more than a super-packet's pieces may.
+pub(crate) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
+    let segment = match held.content {
+        Content::Bytes => return None,
+        Content::Ip(_) => {
+            // one header says the same of all
+            let alike =
+                packet.ecn == next.ecn && packet.proto == next.proto && packet.body.touches(next.body);
+            let full = packet.body.len.is_multiple_of(u32::from(held.vnet.gso_size).max(1));
+            return (alike && full && held.vnet.gso_size > 0).then_some(held.vnet.gso_size);
+        }
+        Content::Tcp(was, _) => was.segment,
+    };
+    let is_piece = |p: &Packet| p.segment == segment || p.body.len <= u32::from(segment);
+    let (size, len) = (u32::from(segment), packet.body.len);
+    let goes_on = packet.body.touches(next.body) && next.body.len > 0;
+    if segment == 0
+        || len == 0
+        || !len.is_multiple_of(size)
+        || !goes_on
+        || !is_piece(packet)
+        || !is_piece(next)
+    {
+        return None;
+    }
+    let ends = Flags(Flags::FIN.0 | Flags::PSH.0);
+    let alone = Flags::SYN.0 | Flags::RST.0 | Flags::URG.0;
+    let flags = packet.tcp.flags.0;
+    if flags & (ends.0 | alone) != 0 || flags & !Flags::CWR.0 != next.tcp.flags.0 & !ends.0 {
+        return None;
+    }
+    let mut expected = packet.clone();
+    (expected.body, expected.segment) = (next.body, next.segment);
+    expected.tcp.seq = expected.tcp.seq.at(u64::from(len));
+    expected.tcp.flags = next.tcp.flags;
+    (expected == *next).then_some(segment)
+}
+
+/// A part of the payload that was kept, which is to be sent under a new header.
+struct Part<'a> {
+    was: &'a Packet,
+    shape: &'a Shape,
+    vnet: &'a VnetHeader,
+    bytes: &'a [u8],
+    /// Where it begins and ends in the payload.
+    start: usize,
+    end: usize,
+}
+
+impl Part<'_> {
+    /// `None` when the shape is not that of the bytes, which cannot be.
+    fn write(&self, packet: &Packet, out: &mut [u8; HEADER_SPACE]) -> Option<Emitted> {
+        let Shape { link, transport, payload } = *self.shape;
+        let tcp = self.flags(&packet.tcp);
+        let old = self.bytes.get(transport..payload)?;
+        let (options, is_short) = self.options(&tcp, old.get(field::FIXED..)?);
+        let header_len = transport + field::FIXED + options.1;
+        let len = self.end - self.start;
+
+        out.get_mut(..transport + field::FIXED)?.copy_from_slice(self.bytes.get(..transport + field::FIXED)?);
+        out.get_mut(transport + field::FIXED..header_len)?.copy_from_slice(options.0.get(..options.1)?);
+        let (before, header) = out.get_mut(..header_len)?.split_at_mut(transport);
+        self.network(before, packet, header.len() + len);
+        self.fixed(header, &tcp);
+
+        let is_super = packet.segment > 0 && len > usize::from(packet.segment);
+        let is_whole = len == self.was.body.len as usize;
+        let in_full = !self.vnet.is_partial() && is_whole && !is_super;
+        let ip = before.get(link.len..)?;
+        self.checksum(old, header, len, ip, in_full)?;
+        let vnet = VnetHeader {
+            flags: if in_full { self.vnet.flags } else { VnetHeader::NEEDS_CSUM },
+            gso_type: if is_super { gso_type(ip, tcp.flags) } else { VnetHeader::GSO_NONE },
+            hdr_len: header_len as u16,
+            gso_size: if is_super { packet.segment } else { 0 },
+            csum_start: if in_full { 0 } else { transport as u16 },
+            csum_offset: if in_full { 0 } else { field::CHECKSUM as u16 },
+        };
+        Some(Emitted { vnet, header_len, payload: payload + self.start..payload + self.end, is_short })
+    }
+
+    /// The header with the flags that this part can carry.
+    fn flags(&self, tcp: &TcpHeader) -> TcpHeader {
+        let mut flags = tcp.flags.0;
+        if self.end < self.was.body.len as usize {
+            flags &= !(Flags::FIN.0 | Flags::PSH.0);
+        }
+        if self.start > 0 {
+            flags &= !Flags::CWR.0;
+        }
+        if usize::from(self.urgent()) < self.start {
+            flags &= !Flags::URG.0;
+        }
+        TcpHeader { flags: Flags(flags), ..*tcp }
+    }
+
+    /// The urgent pointer that came.
+    fn urgent(&self) -> u16 {
+        word(self.bytes, self.shape.transport + field::URGENT)
+    }
+
+    /// The options, padded, and their length; true when what was wanted had no room.
+    fn options(&self, tcp: &TcpHeader, old: &[u8]) -> (([u8; OPTION_SPACE], usize), bool) {
+        let mut kept = [0; OPTION_SPACE];
+        let len = old.len().min(OPTION_SPACE);
+        kept[..len].copy_from_slice(&old[..len]);
+        if are_equal(&self.was.tcp, tcp) {
+            return ((kept, len), false);
+        }
+        let ip = self.shape.transport - self.shape.link.len + field::FIXED + (self.end - self.start);
+        match rebuild(old, &self.was.tcp, tcp).filter(|(_, new)| u16::try_from(ip + new).is_ok()) {
+            Some(new) => (new, false),
+            None => ((kept, len), true),
+        }
+    }
+
+    /// Writes what changes before the TCP header, which with its payload has `segment` bytes.
+    fn network(&self, before: &mut [u8], packet: &Packet, segment: usize) {
+        let link: Link = self.shape.link;
+        let traffic_class = packet.dscp.get() << 2 | packet.ecn as u8;
+        let (frame, ip) = before.split_at_mut(link.len);
+        let len = (ip.len() + segment) as u16;
+        link.fit(frame, len);
+        if ip.first().is_some_and(|first| first >> 4 == 6) {
+            put(ip, 4, len - 40);
+            let first = word(ip, 0) & 0xf00f | u16::from(traffic_class) << 4;
+            put(ip, 0, first);
+            if let Some(hops) = ip.get_mut(7) {
+                *hops = packet.hops;
+            }
+            return;
+        }
+        put(ip, 2, len);
+        // what was cut off a super-packet has the identification that the kernel would have given it
+        let packets_before = self.start.checked_div(usize::from(self.was.segment)).unwrap_or(0);
+        put(ip, 4, word(ip, 4).wrapping_add(packets_before as u16));
+        if let Some([_, class, .., hops, _]) = ip.get_mut(..10) {
+            (*class, *hops) = (traffic_class, packet.hops);
+        }
+        put(ip, 10, 0);
+        let sum = Sum::of(ip).finish();
+        put(ip, 10, sum);
+    }
+
+    /// Writes the fixed part of the TCP header, all but the checksum.
+    fn fixed(&self, header: &mut [u8], tcp: &TcpHeader) {
+        let words = (header.len() / 4) as u8;
+        put(header, field::SEQ, (tcp.seq.0 >> 16) as u16);
+        put(header, field::SEQ + 2, tcp.seq.0 as u16);
+        put(header, field::ACK, (tcp.ack.0 >> 16) as u16);
+        put(header, field::ACK + 2, tcp.ack.0 as u16);
+        put(header, field::WINDOW, tcp.window);
+        if let Some(byte) = header.get_mut(field::DATA_OFFSET) {
+            *byte = words << 4 | *byte & 0x0f;
+        }
+        if let Some(byte) = header.get_mut(field::FLAGS) {
+            *byte = tcp.flags.0;
+        }
+        if self.start > 0 {
+            put(header, field::URGENT, usize::from(self.urgent()).saturating_sub(self.start) as u16);
+        }
+    }
+
+    /// Writes the checksum field: in full, or the sum of the pseudo-header.
+    fn checksum(&self, old: &[u8], header: &mut [u8], len: usize, ip: &[u8], in_full: bool) -> Option<()> {
+        let stands = word(old, field::CHECKSUM);
+        let length =
+            |header: &[u8], payload: usize| Sum::of(&((header.len() + payload) as u32).to_be_bytes());
+        let (was, is) = (length(old, self.was.body.len as usize), length(header, len));
+        let new = if in_full {
+            let before = was.bytes(old.get(..field::CHECKSUM)?).bytes(old.get(field::URGENT..)?);
+            let after = is.bytes(header.get(..field::CHECKSUM)?).bytes(header.get(field::URGENT..)?);
+            Sum::ZERO.word(!stands).replace(before, after).finish()
+        } else if self.vnet.is_partial() {
+            Sum::ZERO.word(stands).replace(was, is).fold()
+        } else {
+            let addresses = if is_v6(ip) { ip.get(8..40)? } else { ip.get(12..20)? };
+            is.bytes(addresses).word(u16::from(bentpipe_wire::TCP)).fold()
+        };
+        put(header, field::CHECKSUM, new);
+        Some(())
+    }
+}
+
+fn is_v6(ip: &[u8]) -> bool {
+    ip.first().is_some_and(|first| first >> 4 == 6)
+}
+
+fn gso_type(ip: &[u8], flags: Flags) -> u8 {
+    let kind = if is_v6(ip) { VnetHeader::GSO_TCPV6 } else { VnetHeader::GSO_TCPV4 };
+    // CWR belongs to the first of the packets only
+    if flags.has(Flags::CWR) { kind | VnetHeader::GSO_ECN } else { kind }
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u16) {
+    if let Some(field) = bytes.get_mut(at..at + 2) {
+        field.copy_from_slice(&value.to_be_bytes());
+    }
+}

@@ -1,0 +1,62 @@
+//! Which host a real address leads to.
+
+use bentpipe_base::Addr;
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+
+/// Addresses of the hosts, and where everything else goes. Hosts are given by their places among the scenario's nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts {
+    known: BTreeMap<IpAddr, usize>,
+    /// The host that leads on to other networks.
+    gate: Option<usize>,
+    /// With two hosts, what one sends is for the other.
+    pair: Option<(usize, usize)>,
+}
+
+impl Hosts {
+    /// Hosts with their addresses; what is for nobody goes to `gate`. Hosts are given by their places among the scenario's nodes.
+    pub fn new(hosts: impl IntoIterator<Item = (usize, IpAddr)>, gate: Option<usize>) -> Self {
+        let known: BTreeMap<IpAddr, usize> =
+            hosts.into_iter().map(|(host, address)| (address, host)).collect();
+        let mut places: Vec<usize> = known.values().copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        let pair = match places[..] {
+            [a, b] => Some((a, b)),
+            _ => None,
+        };
+        Self { known, gate, pair }
+    }
+
+    /// Where a packet from host `from` goes. One that nobody is known for goes to an address that routers have no route to.
+    pub fn find(&self, destination: Option<IpAddr>, from: usize) -> Addr {
+        let other = self.pair.map(|(a, b)| if from == a { b } else { a });
+        let known = || destination.and_then(|d| self.known.get(&d).copied());
+        let host = other.or_else(known).or(self.gate);
+        Addr(host.and_then(|h| u32::try_from(h).ok()).unwrap_or(u32::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_hosts_each_sends_to_the_other() {
+        let ip = |n| IpAddr::from([10, 55, 0, n]);
+        let two = Hosts::new([(0, ip(1)), (1, ip(2)), (1, IpAddr::from([0; 16]))], None);
+        assert_eq!(two.find(Some(ip(9)), 0), Addr(1));
+        assert_eq!(two.find(None, 1), Addr(0));
+    }
+
+    #[test]
+    fn of_many_the_address_decides_then_the_gate() {
+        let ip = |n| IpAddr::from([10, 55, 0, n]);
+        let hosts = || [(0, ip(1)), (1, ip(2)), (4, ip(5))];
+        let closed = Hosts::new(hosts(), None);
+        assert_eq!(closed.find(Some(ip(5)), 0), Addr(4));
+        assert_eq!(closed.find(Some(ip(9)), 0), Addr(u32::MAX));
+        assert_eq!(Hosts::new(hosts(), Some(1)).find(Some(ip(9)), 0), Addr(1));
+    }
+}

@@ -1,0 +1,42 @@
+//! The live driver: runs any network between real ports, under the real clock.
+//!
+//! ```text
+//! port -> scratch of the store -> parse -> packet (its bytes stay in a slot) -> network -> emit: the slot's bytes, header edited -> port
+//! ```
+//!
+//! The unit at a port is the kernel's super-packet with its virtio header. A relay of an emulated link, a gateway on real interfaces, and a gateway
+//! within an emulated link are the same loop over different networks; they differ in how they wait ([`Pacing`]).
+//!
+//! [`LiveNetwork`] knows no clock and no socket: a [`Journal`] is its inputs, and the same inputs at the same times give the same outputs.
+
+mod core;
+mod counters;
+mod digest;
+mod drive;
+mod emit;
+mod frame;
+mod hosts;
+mod journal;
+mod label;
+mod lateness;
+mod moderation;
+mod network;
+mod options;
+mod pacing;
+mod parse;
+mod store;
+mod thread;
+
+pub use crate::core::{CATCH_UP, Core};
+pub use counters::{Counters, PortCounters};
+pub use drive::{Attendant, Driver};
+pub use emit::{Emitted, emit};
+pub use frame::Unit;
+pub use hosts::Hosts;
+pub use journal::{Entry, Journal, JournalError, Preamble, Reader};
+pub use lateness::{LATE, Lateness, Timing};
+pub use network::{Arrival, LiveNetwork};
+pub use pacing::Pacing;
+pub use parse::{HEADER_SPACE, Other, Parsed, parse};
+pub use store::{Content, Held, Store};
+pub use thread::{Errand, Error, Made, Running, Setup};

@@ -1,0 +1,251 @@
+//! Bytes to the [`Packet`] that the gateway's node works on.
+//!
+//! A packet becomes `Proto::Tcp` only when all of it can be told and its checksums hold, since what the gateway keeps it may send again, and what was damaged on
+//! the way must not be. Everything else is [`Other`]: it passes byte for byte, and is discarded, answered or reassembled by whom it is for.
+
+use crate::frame::{Link, Unit};
+use bentpipe_base::{Body, Dscp, Flags, Foreign, Packet, ProbeOption, Proto};
+use bentpipe_wire::offload::VnetHeader;
+use bentpipe_wire::{Ends, Fault, Ipv4, Layout, OptionKind, Options, WireError, ecn, read_tcp};
+
+/// Room for a header that is edited: what stands before the IP header (at most 34 bytes), IP and TCP headers of at most 255 bytes, and 40 more of options.
+pub const HEADER_SPACE: usize = 336;
+/// Offset of the checksum field in a TCP header.
+const TCP_CHECKSUM: u16 = 16;
+/// TCP options by their numbers: MD5 signatures (RFC 2385), TCP-AO (RFC 5925), MPTCP (RFC 8684), fast open (RFC 7413, and its experimental form).
+const MD5: u8 = 19;
+const AO: u8 = 29;
+const MPTCP: u8 = 30;
+const FAST_OPEN: u8 = 34;
+const EXPERIMENTAL: [u8; 2] = [253, 254];
+const FAST_OPEN_MAGIC: [u8; 2] = [0xf9, 0x89];
+
+/// Why a packet is none that the gateway looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// Not IP, or behind something that we do not follow.
+    NotIp,
+    /// Another transport protocol than TCP.
+    Protocol,
+    /// A part of a packet.
+    Fragment,
+    /// A route given by the sender (RFC 791, RFC 8200), or headers too long to edit.
+    Header,
+    /// A header that contradicts itself, or options that cannot be told apart.
+    Malformed,
+    /// A checksum does not hold.
+    Checksum,
+    /// The virtio header asks for something that does not fit the packet.
+    Note,
+}
+
+impl Other {
+    /// All of them, in the order of their counters.
+    pub const ALL: [Self; 7] = [
+        Self::NotIp,
+        Self::Protocol,
+        Self::Fragment,
+        Self::Header,
+        Self::Malformed,
+        Self::Checksum,
+        Self::Note,
+    ];
+
+    /// The word for it in counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotIp => "not_ip",
+            Self::Protocol => "not_tcp",
+            Self::Fragment => "fragment",
+            Self::Header => "header",
+            Self::Malformed => "malformed",
+            Self::Checksum => "checksum",
+            Self::Note => "offload",
+        }
+    }
+}
+
+/// Where the parts of a TCP packet lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    pub(crate) link: Link,
+    /// The TCP header, from the start of the unit.
+    pub(crate) transport: usize,
+    /// The payload, from the start of the unit.
+    pub(crate) payload: usize,
+}
+
+impl Shape {
+    /// Where the IP header begins, from the start of the unit.
+    pub const fn ip(&self) -> usize {
+        self.link.len
+    }
+}
+
+/// A TCP packet: all but its addresses' numbers, and where its bytes are kept.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The packet; `src`, `dst` and the slot in `body.off` are 0.
+    pub packet: Packet,
+    /// Its addresses.
+    pub ends: Ends,
+    /// Where its parts lie.
+    pub shape: Shape,
+}
+
+/// Reads a unit of a port.
+///
+/// # Errors
+/// When it is nothing that the gateway looks at.
+pub fn parse(bytes: &[u8], vnet: &VnetHeader, unit: Unit) -> Result<Parsed, Other> {
+    let link = Link::of(bytes, unit).ok_or(Other::NotIp)?;
+    let ip = bytes.get(link.len..).ok_or(Other::NotIp)?;
+    let layout = Layout::of(ip).map_err(|e| why(&e))?;
+    let network = &layout.network;
+    let shape =
+        Shape { link, transport: link.len + network.transport, payload: link.len + layout.payload.start };
+    let header_len = u8::try_from(layout.payload.start).map_err(|_| Other::Header)?;
+    if !plain_way(ip, &layout) {
+        return Err(Other::Header);
+    }
+    let segment = segment(vnet, &layout, link)?;
+    checksums(ip, vnet, &layout, &shape, segment)?;
+    let (sport, dport, mut tcp) = read_tcp(ip, &layout).map_err(|e| why(&e))?;
+    tcp.probe = ProbeOption::None; // it passes as any option that a gateway does not know
+    let options = ip.get(layout.options.clone()).unwrap_or_default();
+    let foreign = foreign(options, tcp.flags.has(Flags::SYN))?;
+    let packet = Packet {
+        sport,
+        dport,
+        proto: Proto::Tcp,
+        header_len,
+        hops: network.hops,
+        dscp: Dscp::new(network.traffic_class >> 2).unwrap_or_default(),
+        ecn: ecn(network.traffic_class),
+        segment,
+        foreign,
+        tcp,
+        body: Body { off: 0, len: layout.payload.len() as u32 },
+        ..Packet::default()
+    };
+    Ok(Parsed { packet, ends: network.ends, shape })
+}
+
+const fn why(error: &WireError) -> Other {
+    match error.fault {
+        Fault::Protocol(_) => Other::Protocol,
+        Fault::Fragment => Other::Fragment,
+        Fault::Version(_) => Other::NotIp,
+        _ => Other::Malformed,
+    }
+}
+
+/// True unless the packet goes where its header does not say, or carries a fragment header although it is whole (RFC 6946).
+fn plain_way(ip: &[u8], layout: &Layout) -> bool {
+    const SOURCE_ROUTES: [u8; 2] = [131, 137];
+    const ROUTING: u8 = 43;
+    const FRAGMENT: u8 = 44;
+    let transport = layout.network.transport;
+    match layout.network.ends {
+        Ends::V4 { .. } if transport == 20 => true,
+        // options of IPv4 are built as those of TCP are
+        Ends::V4 { .. } => Options::new(ip.get(20..transport).unwrap_or_default())
+            .all(|option| option.is_ok_and(|o| !SOURCE_ROUTES.contains(&o.kind().0))),
+        Ends::V6 { .. } => {
+            let (mut next, mut at) = (ip.get(6).copied(), 40);
+            while at < transport {
+                let Some([behind, len]) = ip.get(at..).and_then(|h| h.first_chunk().copied()) else {
+                    return false;
+                };
+                if matches!(next, Some(ROUTING | FRAGMENT)) {
+                    return false;
+                }
+                (next, at) = (Some(behind), at + 8 + usize::from(len) * 8);
+            }
+            true
+        }
+    }
+}
+
+/// Payload of the packets a super-packet is cut into; 0 when it is one packet.
+fn segment(vnet: &VnetHeader, layout: &Layout, link: Link) -> Result<u16, Other> {
+    let is_v4 = matches!(layout.network.ends, Ends::V4 { .. });
+    match (vnet.gso_type & !VnetHeader::GSO_ECN, is_v4) {
+        (VnetHeader::GSO_NONE, _) => Ok(0),
+        // the kernel sends none in a PPPoE session
+        (VnetHeader::GSO_TCPV4, true) | (VnetHeader::GSO_TCPV6, false)
+            if vnet.gso_size > 0 && !link.pppoe =>
+        {
+            let is_long = layout.payload.len() > usize::from(vnet.gso_size);
+            Ok(if is_long { vnet.gso_size } else { 0 })
+        }
+        _ => Err(Other::Note),
+    }
+}
+
+/// Holds the checksums against the bytes where nobody has done so.
+fn checksums(
+    ip: &[u8],
+    vnet: &VnetHeader,
+    layout: &Layout,
+    shape: &Shape,
+    segment: u16,
+) -> Result<(), Other> {
+    if matches!(layout.network.ends, Ends::V4 { .. })
+        && !Ipv4::new(ip).is_ok_and(|header| header.checksum_holds())
+    {
+        return Err(Other::Checksum);
+    }
+    if vnet.is_partial() {
+        let fits = (usize::from(vnet.csum_start), vnet.csum_offset) == (shape.transport, TCP_CHECKSUM);
+        return if fits { Ok(()) } else { Err(Other::Note) };
+    }
+    if vnet.flags & VnetHeader::DATA_VALID != 0 {
+        return Ok(());
+    }
+    if segment > 0 {
+        return Err(Other::Note);
+    }
+    if layout.sum(ip).fold() == 0xffff { Ok(()) } else { Err(Other::Checksum) }
+}
+
+/// What there is beside the options that a [`bentpipe_base::TcpHeader`] tells.
+fn foreign(options: &[u8], is_syn: bool) -> Result<Foreign, Other> {
+    let mut foreign = Foreign::default();
+    let (mut len, mut seen) = (0, 0u16);
+    for option in Options::new(options) {
+        let option = option.map_err(|_| Other::Malformed)?;
+        if is_told(option.kind(), option.bytes.len(), is_syn) {
+            let bit = 1 << option.kind().0;
+            if seen & bit != 0 {
+                return Err(Other::Malformed); // which of two counts, stacks do not agree on
+            }
+            seen |= bit;
+            continue;
+        }
+        len += option.bytes.len();
+        foreign.kinds |= match option.kind().0 {
+            MD5 | AO => Foreign::SIGNED,
+            MPTCP => Foreign::MULTIPATH,
+            FAST_OPEN => Foreign::FAST_OPEN,
+            kind if EXPERIMENTAL.contains(&kind) && option.value().starts_with(&FAST_OPEN_MAGIC) => {
+                Foreign::FAST_OPEN
+            }
+            _ => Foreign::UNKNOWN,
+        };
+    }
+    foreign.len = len.next_multiple_of(4) as u8;
+    Ok(foreign)
+}
+
+/// True for an option that [`read_tcp`] reads into the header's value.
+pub(crate) const fn is_told(kind: OptionKind, len: usize, is_syn: bool) -> bool {
+    match kind {
+        OptionKind::MSS => is_syn && len == 4,
+        OptionKind::WINDOW_SCALE => is_syn && len == 3,
+        OptionKind::SACK_PERMITTED => is_syn && len == 2,
+        OptionKind::TIMESTAMPS => len == 10,
+        OptionKind::SACK => len > 2 && len <= 34 && (len - 2).is_multiple_of(8),
+        _ => false,
+    }
+}

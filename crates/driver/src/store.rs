@@ -1,0 +1,240 @@
+//! The bytes of packets that are with a network: units as they were read, and how many of its packets stand for each.
+//!
+//! A packet says where its bytes lie ([`bentpipe_base::Body`]): the slot, and the place in its payload. Nothing is copied when a super-packet is cut.
+//! Buffers come in some thirty sizes ([`buffer_size`]), so that little of them is empty, and are used again, so a warm run asks for no memory; a unit of the
+//! largest size is not copied when it is read either, since the buffer it was read into becomes its own. The store may be bounded.
+
+use crate::parse::Shape;
+use bentpipe_base::{Packet, Size};
+use bentpipe_gateway::buffer_size;
+use bentpipe_os::port::MAX_SUPER;
+use bentpipe_wire::offload::{Super, VnetHeader};
+use std::collections::BTreeMap;
+
+/// Bytes of spare buffers kept of each size.
+const SPARE: usize = 16 << 20;
+/// The smallest buffer, for acknowledgments.
+const SMALLEST: usize = buffer_size(0);
+/// Of the bound, what only the smallest may take: acknowledgments get through where data finds no room.
+const RESERVE: usize = 16;
+
+/// What is known of a unit.
+#[derive(Clone, Debug, Default)]
+pub enum Content {
+    /// Nothing: it leaves as it came.
+    #[default]
+    Bytes,
+    /// An IP packet, and how it is cut.
+    Ip(Super),
+    /// A TCP packet: its header, and where its parts lie.
+    Tcp(Packet, Shape),
+}
+
+/// A unit that is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// Its bytes, as they came.
+    pub bytes: &'a [u8],
+    /// Its virtio header.
+    pub vnet: &'a VnetHeader,
+    /// What is known of it.
+    pub content: &'a Content,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    bytes: Vec<u8>,
+    len: usize,
+    vnet: VnetHeader,
+    content: Content,
+    holders: u32,
+}
+
+/// All units that are with a network.
+#[derive(Debug)]
+pub struct Store {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    spare: BTreeMap<usize, Vec<Vec<u8>>>,
+    /// Where the next one is read into.
+    scratch: Vec<u8>,
+    limit: usize,
+    in_use: usize,
+    most: usize,
+}
+
+impl Store {
+    /// A store for at most `limit` bytes of buffers.
+    pub fn new(limit: Size) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            spare: BTreeMap::new(),
+            scratch: vec![0; MAX_SUPER],
+            limit: usize::try_from(limit.0).unwrap_or(usize::MAX),
+            in_use: 0,
+            most: 0,
+        }
+    }
+
+    /// Where to read the next unit into.
+    pub fn scratch(&mut self) -> &mut [u8] {
+        &mut self.scratch
+    }
+
+    /// Puts `bytes` where the next unit is read into; false when they are too many.
+    pub fn write(&mut self, bytes: &[u8]) -> bool {
+        let place = self.scratch.get_mut(..bytes.len());
+        place.map(|place| place.copy_from_slice(bytes)).is_some()
+    }
+
+    /// What was read last.
+    pub fn read(&self, len: usize) -> &[u8] {
+        self.scratch.get(..len).unwrap_or_default()
+    }
+
+    /// Keeps the first `len` bytes of the scratch for one packet; returns the slot. `None` when there is no room; the scratch is as it was then.
+    pub fn keep(&mut self, len: usize, vnet: &VnetHeader, content: Content) -> Option<u32> {
+        let size = match buffer_size(len) {
+            most if most * 8 >= MAX_SUPER * 7 => MAX_SUPER,
+            size => size,
+        };
+        let room = if size == SMALLEST { self.limit } else { self.limit - self.limit / RESERVE };
+        if len > size || self.in_use + size > room {
+            return None;
+        }
+        let spare = self.spare.get_mut(&size).and_then(Vec::pop);
+        let mut bytes = spare.unwrap_or_else(|| vec![0; size]);
+        if size == MAX_SUPER {
+            core::mem::swap(&mut bytes, &mut self.scratch);
+        } else if let (Some(to), Some(from)) = (bytes.get_mut(..len), self.scratch.get(..len)) {
+            to.copy_from_slice(from);
+        }
+        self.in_use += bytes.len();
+        self.most = self.most.max(self.in_use);
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let mut slot = Slot { bytes, len, vnet: *vnet, content, holders: 1 };
+        if let Content::Tcp(packet, _) = &mut slot.content {
+            packet.body = bentpipe_base::Body::kept(place, 0, packet.body.len);
+        }
+        self.slots[place as usize] = slot;
+        Some(place)
+    }
+
+    /// The unit in a slot.
+    pub fn get(&self, slot: u32) -> Option<Held<'_>> {
+        let slot = self.slots.get(slot as usize).filter(|slot| slot.holders > 0)?;
+        Some(Held { bytes: slot.bytes.get(..slot.len)?, vnet: &slot.vnet, content: &slot.content })
+    }
+
+    /// One more packet stands for the unit in `slot`.
+    ///
+    /// # Panics
+    /// When nothing is kept there: copies are made of what is held.
+    pub fn hold(&mut self, slot: u32) {
+        let slot = self.slots.get_mut(slot as usize).filter(|slot| slot.holders > 0);
+        let slot = slot.expect("a copy of something that is held");
+        slot.holders += 1;
+    }
+
+    /// One packet less stands for the unit in `slot`; with the last it is gone.
+    ///
+    /// # Panics
+    /// When nothing is kept there: a packet ends once.
+    pub fn release(&mut self, place: u32) {
+        let slot = self.slots.get_mut(place as usize).filter(|slot| slot.holders > 0);
+        let slot = slot.expect("a packet ends once");
+        slot.holders -= 1;
+        if slot.holders > 0 {
+            return;
+        }
+        let bytes = core::mem::take(&mut slot.bytes);
+        self.in_use -= bytes.len();
+        let spare = self.spare.entry(bytes.len()).or_default();
+        if spare.len() * bytes.len() < SPARE {
+            spare.push(bytes);
+        }
+        self.free.push(place);
+    }
+
+    /// Bytes of buffers in use, and most that ever were.
+    pub const fn in_use(&self) -> (Size, Size) {
+        (Size(self.in_use as u64), Size(self.most as u64))
+    }
+
+    /// Units that are kept.
+    pub const fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// True when nothing is kept.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(store: &mut Store, len: usize, byte: u8) -> Option<u32> {
+        store.scratch()[..len].fill(byte);
+        store.keep(len, &VnetHeader::default(), Content::Bytes)
+    }
+
+    #[test]
+    fn bytes_stay_while_somebody_holds_them() {
+        let mut store = Store::new(Size(1 << 20));
+        let all: Vec<u32> =
+            [60, 1500, 9000, 60_000].iter().zip(1..).map(|(n, b)| fill(&mut store, *n, b).unwrap()).collect();
+        for (i, off) in all.iter().enumerate() {
+            assert!(store.get(*off).unwrap().bytes.iter().all(|b| *b == i as u8 + 1));
+        }
+        store.hold(all[3]); // a copy of a part
+        store.release(all[3]);
+        assert_eq!(store.get(all[3]).map(|h| h.bytes.len()), Some(60_000));
+        store.release(all[3]);
+        assert!(store.get(all[3]).is_none());
+        assert_eq!(store.len(), 3);
+        // its place and its buffer are used again
+        assert_eq!(fill(&mut store, 58_000, 9), Some(all[3]));
+        assert_eq!(store.slots.len(), 4);
+        assert!(store.spare.get(&MAX_SUPER).is_none_or(Vec::is_empty));
+        for off in all {
+            store.release(off);
+        }
+        assert!(store.is_empty() && store.in_use().0 == Size::ZERO);
+    }
+
+    #[test]
+    fn a_full_store_keeps_nothing_more_but_acknowledgments() {
+        let limit = 16 * 1536;
+        let mut store = Store::new(Size(limit as u64));
+        let mut kept = 0;
+        while fill(&mut store, 1500, 1).is_some() {
+            kept += 1;
+        }
+        assert_eq!(kept, 15);
+        let mut small = 0;
+        while fill(&mut store, 60, 1).is_some() {
+            small += 1;
+        }
+        assert_eq!(small, 6);
+        assert!(store.in_use().1 <= Size(limit as u64));
+        assert_eq!(fill(&mut store, MAX_SUPER, 1), None);
+        (0..2).for_each(|slot| store.release(slot));
+        assert!(fill(&mut store, 1500, 1).is_some(), "there is room again");
+    }
+
+    #[test]
+    #[should_panic(expected = "a packet ends once")]
+    fn a_packet_that_ends_twice_is_a_bug() {
+        let mut store = Store::new(Size(1 << 20));
+        let off = fill(&mut store, 60, 1).unwrap();
+        store.release(off);
+        store.release(off);
+    }
+}

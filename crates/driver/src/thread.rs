@@ -1,0 +1,220 @@
+//! Starts the data thread of a driver and ends it.
+
+use crate::core::Core;
+use crate::drive::{Attendant, Driver};
+use crate::journal::{Journal, JournalError};
+use crate::network::LiveNetwork;
+use crate::pacing::Pacing;
+use bentpipe_base::Instant;
+use bentpipe_os::realtime::{self, Priority};
+use bentpipe_os::wait::set_timer_slack;
+use bentpipe_os::{Clock, PacketPort};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+/// Why a driver could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A port, or the thread itself.
+    #[error("the data thread stopped: {0}")]
+    Port(#[from] io::Error),
+    /// The thread panicked: a bug.
+    #[error("the data thread stopped: an internal check failed; please report it")]
+    Panicked,
+}
+
+/// What runs.
+#[derive(Debug)]
+pub struct Setup {
+    /// Name of the thread.
+    pub name: &'static str,
+    /// Where packets come and go, in the order of the network's open ends.
+    pub ports: Vec<Box<dyn PacketPort>>,
+    /// The run's clock, shared with everything that takes part.
+    pub clock: Clock,
+    /// How it waits.
+    pub pacing: Pacing,
+    /// Ask for real-time priority.
+    pub realtime: bool,
+}
+
+/// What is made on the data thread, which alone has it.
+pub struct Made<T> {
+    /// The network.
+    pub net: LiveNetwork,
+    /// Record of the inputs.
+    pub journal: Option<Journal>,
+    /// What is done before the first packet: to take up the flows of an earlier gateway.
+    pub begin: Option<Errand>,
+    /// Who is called on the thread.
+    pub attendants: Vec<Box<dyn Attendant>>,
+    /// What is left of it at the end.
+    pub finish: Box<dyn FnOnce(Core) -> Result<T, Error>>,
+}
+
+/// Something to do on the data thread.
+pub type Errand = Box<dyn FnOnce(&mut Core) + Send>;
+
+/// What others may do with a thread that runs.
+struct Shared {
+    errands: Receiver<Errand>,
+    stop: Arc<AtomicBool>,
+}
+
+/// Runs what others ask for between turns, and ends the run when it is told to.
+impl Attendant for Shared {
+    fn attend(&mut self, core: &mut Core) -> bool {
+        while let Ok(errand) = self.errands.try_recv() {
+            errand(core);
+        }
+        !self.stop.load(Ordering::Relaxed)
+    }
+    fn next(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// A driver that is running. Dropping it ends it.
+pub struct Running<T> {
+    thread: Option<JoinHandle<Result<T, Error>>>,
+    errands: Sender<Errand>,
+    stop: Arc<AtomicBool>,
+    wake: Arc<OwnedFd>,
+    /// At its end when the thread is.
+    ended: PipeReader,
+    /// What priority the thread has and why no better, and whether it is a real-time one.
+    priority: (String, bool),
+}
+
+impl<T> core::fmt::Debug for Running<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Running").field("priority", &self.priority).finish_non_exhaustive()
+    }
+}
+
+impl<T: Send + 'static> Running<T> {
+    /// Starts the thread and waits until it is ready. `make` makes the network there.
+    ///
+    /// # Errors
+    /// When the kernel gives no thread, or what `make` says.
+    pub fn start(
+        setup: Setup,
+        make: impl FnOnce() -> Result<Made<T>, Error> + Send + 'static,
+    ) -> Result<Self, Error> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let wake = Arc::new(eventfd(0, flags).map_err(io::Error::from)?);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (errands, receiver) = channel();
+        let (ended, end) = io::pipe()?;
+        let (tell, told) = sync_channel(1);
+        let ours = Arc::clone(&wake);
+        let shared = Shared { errands: receiver, stop: Arc::clone(&stop) };
+        let thread = Builder::new().name(setup.name.to_owned()).spawn(move || {
+            // closed with the thread, however it ends
+            let _end = end;
+            run(setup, make, shared, ours, &tell)
+        })?;
+        let mut running =
+            Self { thread: Some(thread), errands, stop, wake, ended, priority: (String::new(), false) };
+        // an error on the way there closes the channel
+        match told.recv() {
+            Ok(priority) => running.priority = priority,
+            Err(_) => return Err(running.join().and_then(Result::err).unwrap_or(Error::Panicked)),
+        }
+        Ok(running)
+    }
+
+    /// Does something on the data thread between two turns and waits for it; `None` when the thread has ended. It must be quick: packets wait.
+    pub fn ask<A: Send + 'static>(&self, act: impl FnOnce(&mut Core) -> A + Send + 'static) -> Option<A> {
+        let (answer, answered) = channel();
+        let errand = move |core: &mut Core| {
+            // who asked may have gone
+            let _ = answer.send(act(core));
+        };
+        self.errands.send(Box::new(errand)).ok()?;
+        self.wake();
+        answered.recv().ok()
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    /// What ended it before, if something did.
+    pub fn stop(mut self) -> Result<T, Error> {
+        self.join().unwrap_or(Err(Error::Panicked))
+    }
+}
+
+impl<T> Running<T> {
+    /// What priority the thread has, why no better, and whether it is a real-time one.
+    pub fn priority(&self) -> (&str, bool) {
+        (&self.priority.0, self.priority.1)
+    }
+
+    /// At its end, so readable, when the thread has ended.
+    pub fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    /// Wakes the thread: somebody who is called there has something to do.
+    pub fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// True when the thread has ended by itself: a port is gone.
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    fn join(&mut self) -> Option<Result<T, Error>> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake();
+        Some(self.thread.take()?.join().unwrap_or(Err(Error::Panicked)))
+    }
+}
+
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        let _ = self.join();
+    }
+}
+
+fn run<T>(
+    setup: Setup,
+    make: impl FnOnce() -> Result<Made<T>, Error>,
+    shared: Shared,
+    wake: Arc<OwnedFd>,
+    tell: &SyncSender<(String, bool)>,
+) -> Result<T, Error> {
+    set_timer_slack()?;
+    let raised = setup.realtime.then(realtime::raise);
+    let is_real_time = raised.as_ref().is_some_and(|r| matches!(r.priority, Priority::RealTime(_)));
+    let priority = raised.map_or_else(|| "ordinary priority, as asked".to_owned(), |r| r.to_string());
+    let Made { net, journal, begin, attendants, finish } = make()?;
+    let mut core = Core::new(net, setup.ports, setup.clock, setup.pacing);
+    if journal.is_some() {
+        core.net.keep_digest();
+    }
+    core.journal = journal;
+    if let Some(begin) = begin {
+        begin(&mut core);
+    }
+    let mut driver = Driver::new(core, wake).with(Box::new(shared));
+    for attendant in attendants {
+        driver = driver.with(attendant);
+    }
+    if is_real_time {
+        driver = driver.in_real_time();
+    }
+    // there is room for one, and who asked waits for it
+    let _ = tell.try_send((priority, is_real_time));
+    finish(driver.run()?)
+}
