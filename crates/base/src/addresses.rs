@@ -51,6 +51,16 @@ impl Addresses {
         }
     }
 
+    /// Numbers below `first` are somebody else's: none of them is given out.
+    pub fn reserve(&mut self, first: u32) {
+        self.known.resize(self.known.len().max(first as usize), None);
+    }
+
+    /// Gives `address` a number of the caller's choice, if both are free.
+    pub fn name(&mut self, addr: Addr, address: IpAddr) -> bool {
+        self.claim(addr.0 as usize, address)
+    }
+
     /// From now on changed records are kept for [`Addresses::take_changed`]; all that are there count as changed.
     pub fn keep_journal(&mut self) {
         self.changed = Some((0..self.known.len() as u32).map(Addr).collect());

@@ -90,9 +90,10 @@ impl LiveNetwork {
         Self::new(network, ports.to_vec(), unit, memory)
     }
 
-    /// For a network with routers, which know hosts by their places (`Addr(0)` and so on): `hosts` says where real addresses lead.
+    /// For a network whose routers know its nodes by their places, `Addr(0)` to `Addr(nodes - 1)`: `hosts` says where real addresses lead.
     #[must_use]
-    pub fn routed(mut self, hosts: Hosts) -> Self {
+    pub fn routed(mut self, hosts: Hosts, nodes: usize) -> Self {
+        self.network.world.addresses.reserve(u32::try_from(nodes).unwrap_or(u32::MAX));
         self.routes = Some(Routes { hosts, of: Vec::new() });
         self
     }

@@ -43,7 +43,7 @@ pub fn network(scenario: &Scenario, hosts: Hosts) -> (LiveNetwork, Names) {
         built.ports.iter().enumerate().filter_map(|(host, id)| Some(((*id)?, host))).collect();
     built.sim.pass_whole(passes_whole(scenario));
     let network = core::mem::replace(&mut built.sim, bentpipe_sim::Simulation::new(0));
-    let net = LiveNetwork::new(network, ports, Unit::Packet, Size(u64::MAX)).routed(hosts);
+    let net = LiveNetwork::new(network, ports, Unit::Packet, Size(u64::MAX)).routed(hosts, scenario.nodes.len());
     (net, Names(Rc::new(RefCell::new(built))))
 }
 

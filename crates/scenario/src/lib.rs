@@ -6,6 +6,7 @@
 //! The way of a file: `value` (TOML with places) -> `parameters` (`--set`, `"$name"`) -> `keys` (types and
 //! units) -> `resolve` (names, counts, limits).
 
+mod addresses;
 mod amount;
 mod change;
 mod diagnostic;
@@ -28,6 +29,7 @@ pub mod types;
 mod value;
 mod write;
 
+pub use addresses::host_addresses;
 pub use amount::{Amount, Measures, amount};
 pub use change::{change, length};
 pub use diagnostic::{Diagnostic, Place, nearest};

@@ -60,6 +60,8 @@ pub struct GatewaySpec {
     pub at: Direction,
     /// How it works.
     pub config: bentpipe_gateway::Config,
+    /// Which connections it accelerates.
+    pub policy: bentpipe_gateway::Policy,
 }
 
 /// One direction of a link.

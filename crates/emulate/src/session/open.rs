@@ -56,7 +56,7 @@ impl Session {
             if !outside || layout.uplink {
                 let index = entry.slot * SLOT as u16 + i as u16;
                 end.addresses =
-                    hosts::addresses(entry.depth, index).into_iter().take(1 + usize::from(ipv6)).collect();
+                    bentpipe_scenario::host_addresses(entry.depth, index).into_iter().take(1 + usize::from(ipv6)).collect();
             }
             hosts.push(end);
         }

@@ -8,6 +8,8 @@ mod resolve;
 mod scalars;
 mod types;
 
+pub(crate) use keys::RuleKeys;
+pub(crate) use resolve::rules;
 pub(crate) use scalars::MAX_ITEMS;
 pub use types::*;
 

@@ -188,7 +188,8 @@ fn different(keys: &DeployKeys, tun_lan: &str, tun_satellite: &str) -> Result<()
     Ok(())
 }
 
-fn rules(given: Vec<At<RuleKeys>>) -> Result<Vec<Rule>> {
+/// The rules, in their order.
+pub(crate) fn rules(given: Vec<At<RuleKeys>>) -> Result<Vec<Rule>> {
     let mut all: Vec<Rule> = Vec::with_capacity(given.len());
     for At { value: keys, span } in given {
         if all.len() == MAX_RULES {

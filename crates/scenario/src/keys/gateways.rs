@@ -1,10 +1,11 @@
 //! Keys of gateways.
 
-use crate::form::{table, words};
+use crate::form::{At, table, words};
+use crate::gateway_file::RuleKeys;
 use crate::lists::RateOrNone;
 use crate::scalars::{CopiesForm, Name, Whole};
 use bentpipe_base::Size;
-use bentpipe_gateway::Mode;
+use bentpipe_gateway::{Action, Mode};
 
 /// Most flows of a gateway.
 pub(crate) const MAX_GATEWAY_FLOWS: u64 = 10_000_000;
@@ -32,6 +33,11 @@ table! {
             copies: CopiesForm = "`\"auto\"`",
             /// What it may hold.
             limits: GatewayLimitKeys = "see there",
+            /// Which connections are accelerated: as `[[rules]]` of a gateway file; the first rule that matches decides. Hosts have the addresses that `bentpipe emulate` gives
+            /// them: 10.55.0.1 and fd55::1 for the first, and so on; in simulation the IPv4 ones.
+            rules: Vec<At<RuleKeys>> = "none",
+            /// What becomes of a connection that no rule matches.
+            otherwise: Action = "`\"accelerate\"`",
             /// `false`: everything passes as it is, and flows are still counted.
             accelerate: bool = "`true`",
             /// `false`: the gateway is checked and left out; the link is as without it. For a parameter that switches it.

@@ -3,10 +3,11 @@
 use super::names::Directions;
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
+use crate::gateway_file::rules;
 use crate::keys::{GatewayKeys, GatewayLimitKeys};
 use crate::types::{Direction, DirectionSpec, GatewaySpec, LinkSpec};
 use bentpipe_base::{Rate, Size};
-use bentpipe_gateway::{Config, Limits};
+use bentpipe_gateway::{Action, Config, Limits, Policy};
 use bentpipe_link::{FadeEffect, Orbit};
 use std::collections::BTreeSet;
 
@@ -37,6 +38,10 @@ pub(super) fn resolve(
         }
         let at = names.find(&keys.link)?;
         let config = config(keys, hop(links, at))?;
+        let policy = Policy {
+            rules: rules(keys.rules.as_ref().map(|r| r.value.clone()).unwrap_or_default())?,
+            otherwise: keys.otherwise.map_or(Action::Accelerate, |a| a.value),
+        };
         if !keys.enabled.is_none_or(|e| e.value) {
             continue;
         }
@@ -44,7 +49,7 @@ pub(super) fn resolve(
             let message = format!("two gateways before `{}`", keys.link.value.0);
             return Err(Fault::new(keys.link.span, message, "this is the second"));
         }
-        all.push(GatewaySpec { name, at, config });
+        all.push(GatewaySpec { name, at, config, policy });
     }
     Ok(all)
 }

@@ -4,7 +4,7 @@ use super::observe::name;
 use super::{line, quoted, rate, size};
 use crate::form::Word as _;
 use crate::types::{GatewaySpec, LinkSpec};
-use bentpipe_gateway::Copies;
+use bentpipe_gateway::{Copies, Rule};
 
 pub(super) fn write(out: &mut String, gateway: &GatewaySpec, links: &[LinkSpec]) {
     let config = &gateway.config;
@@ -29,4 +29,27 @@ pub(super) fn write(out: &mut String, gateway: &GatewaySpec, links: &[LinkSpec])
     );
     line(out, "limits", &limits);
     line(out, "accelerate", &config.accelerate.to_string());
+    line(out, "otherwise", &quoted(gateway.policy.otherwise.word()));
+    if !gateway.policy.rules.is_empty() {
+        let rules: String = gateway.policy.rules.iter().map(|r| format!("    {},\n", rule(r))).collect();
+        line(out, "rules", &format!("[\n{rules}]"));
+    }
+}
+
+fn rule(rule: &Rule) -> String {
+    let mut keys = vec![format!("action = {}", quoted(rule.action.word()))];
+    let mut list = |key: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            keys.push(format!("{key} = [{}]", items.join(", ")));
+        }
+    };
+    list("from", rule.from.iter().map(|p| quoted(&p.to_string())).collect());
+    list("to", rule.to.iter().map(|p| quoted(&p.to_string())).collect());
+    list("port", rule.ports.iter().map(|p| quoted(&p.to_string())).collect());
+    list("from_port", rule.from_ports.iter().map(|p| quoted(&p.to_string())).collect());
+    list("dscp", rule.dscp.iter().map(u8::to_string).collect());
+    if let Some(side) = rule.opened_from {
+        keys.push(format!("opened_from = {}", quoted(side.word())));
+    }
+    format!("{{ {} }}", keys.join(", "))
 }

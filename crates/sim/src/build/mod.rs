@@ -60,6 +60,7 @@ pub struct Network {
 pub fn build(scenario: &spec::Scenario) -> Network {
     let mut sim = Simulation::new(scenario.seed);
     let nodes = add_nodes(&mut sim, scenario);
+    name_hosts(&mut sim, scenario);
     let (gateways, places) = add_gateways(&mut sim, scenario);
     let (links, ports) = links::add(&mut sim, scenario, &nodes, &places);
     let ends: Vec<usize> = scenario.flows.iter().flat_map(|f| [f.from, f.to]).collect();
@@ -67,6 +68,18 @@ pub fn build(scenario: &spec::Scenario) -> Network {
     set_routes(&mut sim, scenario, &nodes, &table, &ends);
     let flows = flows::add(&mut sim, scenario, &nodes, &table);
     Network { sim, flows, links, gateways, ports: vec![None; nodes.len()] }
+}
+
+/// Gives hosts the addresses that they have live, for rules that speak of such.
+fn name_hosts(sim: &mut Simulation, scenario: &spec::Scenario) {
+    if scenario.gateways.iter().all(|gateway| gateway.policy.rules.is_empty()) {
+        return;
+    }
+    let hosts = scenario.nodes.iter().enumerate().filter(|(_, node)| node.kind == spec::NodeKind::Host);
+    for (index, (node, _)) in (0..u16::MAX).zip(hosts) {
+        let [v4, _] = spec::host_addresses(0, index);
+        sim.world.addresses.name(Addr(node as u32), v4);
+    }
 }
 
 /// Builds the links and routers of `scenario` with a port in place of each host, and no flows: a driver brings the packets. Packets go to
@@ -101,7 +114,7 @@ fn add_gateways(
 ) -> (Vec<(String, NodeId)>, BTreeMap<spec::Direction, NodeId>) {
     let (mut names, mut places) = (Vec::new(), BTreeMap::new());
     for gateway in &scenario.gateways {
-        let id = sim.add_gateway(Gateway::new(gateway.config.clone()));
+        let id = sim.add_gateway(Gateway::new(gateway.config.clone()).with_policy(gateway.policy.clone()));
         names.push((gateway.name.clone(), id));
         places.insert(gateway.at, id);
     }
