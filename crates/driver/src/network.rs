@@ -30,7 +30,7 @@ pub struct Arrival {
     pub due: Instant,
     /// Which port.
     pub port: usize,
-    /// Wire packets.
+    /// Packets of the network: wire packets, or a super-packet that passed whole.
     pub pieces: u32,
     packet: Pkt,
 }
@@ -228,7 +228,7 @@ impl LiveNetwork {
         let (due, id, mut packet) = self.next.take().or_else(|| self.network.take_arrived())?;
         let port = self.ports.iter().position(|(end, _)| *end == id)?;
         self.note(due, port, &packet);
-        let mut pieces = packet.pieces();
+        let mut pieces = 1;
         while let Some((due, next_id, next)) = self.network.take_arrived() {
             let held = (next_id == id).then(|| self.joint(&packet, &next)).flatten();
             let Some(segment) = held else {
@@ -236,7 +236,7 @@ impl LiveNetwork {
                 break;
             };
             self.note(due, port, &next);
-            pieces += next.pieces();
+            pieces += 1;
             packet.segment = segment;
             packet.body.len += next.body.len;
             packet.tcp.flags = Flags(packet.tcp.flags.0 | next.tcp.flags.0);
