@@ -97,7 +97,7 @@ pub struct Counters {
     pub ended_held: u64,
     /// Packets of accelerated connections sent into the hop for the first time.
     pub forwarded: u64,
-    /// Losses found in the hop.
+    /// Losses found in the hop, and as many of copies as it loses of others.
     pub losses: u64,
     /// Losses sent again.
     pub repairs: u64,

@@ -26,6 +26,8 @@ pub(crate) struct Piece {
     pub(crate) fate: Fate,
     /// Times that it was sent, further copies not counted.
     pub(crate) times: u8,
+    /// The same with copies.
+    sends: u8,
     /// When it was sent for the last time, and its last copy.
     pub(crate) first: Instant,
     pub(crate) sent: Instant,
@@ -68,12 +70,16 @@ pub(crate) struct Credit {
     pub(crate) sample: Option<Instant>,
     /// Segments that are known to have arrived.
     pub(crate) arrived: u32,
+    /// Copies of those that were sent more than once at a time: which of them were lost, nobody tells.
+    pub(crate) copied: u32,
 }
 
 impl Credit {
     /// A piece has arrived: by its last copy, unless that is too young to have come back. What was sent again and again within a trip tells no time.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
         self.arrived += piece.segments();
+        let copies = piece.sends.saturating_sub(piece.times);
+        self.copied += if copies > 0 { piece.segments() * (u32::from(copies) + 1) } else { 0 };
         let returned = |sent: &Instant| now.since(*sent).0 >= shortest;
         let once = piece.times < 2;
         let sent = if once && piece.first == piece.sent { Some(piece.sent) } else { None };
@@ -94,6 +100,7 @@ impl Piece {
             end,
             fate: Fate::Due,
             times: 0,
+            sends: 0,
             first: Instant::ZERO,
             sent: Instant::ZERO,
             before: Instant::ZERO,
@@ -396,6 +403,7 @@ impl Cache {
         let piece = &mut self.pieces[i];
         self.due -= usize::from(piece.fate == Fate::Due);
         piece.fate = Fate::Flying;
+        piece.sends = piece.sends.saturating_add(1);
         if !copy {
             piece.times = piece.times.saturating_add(1);
             (piece.before, piece.first) = (piece.sent, now);
@@ -429,6 +437,24 @@ mod tests {
         assert_eq!(counts, [1, 1, 2, 3]);
         let mut credit = Credit::default();
         credit.take(&of(1460, 2920), Instant(5), 0);
-        assert_eq!(credit.arrived, 2);
+        assert_eq!((credit.arrived, credit.copied), (2, 0));
+    }
+
+    /// Twice at once, lost, and twice again: two of the four can have been lost unseen. What was only sent again, once at a time, hides none.
+    #[test]
+    fn copies_beside_one_that_arrives_are_counted() {
+        let mut cache = Cache::default();
+        let packet = Packet { body: Body { off: 0, len: 1460 }, ..Packet::default() };
+        cache.push_forwarded(Piece::new(1, 1461, Box::new(packet)));
+        let copied = |cache: &Cache| {
+            let mut credit = Credit::default();
+            credit.take(&cache.pieces[0], Instant(9), 0);
+            credit.copied
+        };
+        cache.stamp(0, Instant(1), false);
+        cache.stamp(0, Instant(2), false);
+        assert_eq!(copied(&cache), 0);
+        cache.stamp(0, Instant(3), true);
+        assert_eq!(copied(&cache), 2);
     }
 }

@@ -26,6 +26,8 @@ const MOST: usize = 4;
 const MEMORY: f64 = 40_000.0;
 /// Losses that make an estimate.
 const ENOUGH: f64 = 3.0;
+/// Losses that tell a share to a quarter.
+const MANY: f64 = 20.0;
 /// After this time without use counts of single sending are halved.
 const AGE: Duration = Duration::from_secs(120);
 /// Packets that a path holds whose starts are sent twice.
@@ -80,6 +82,12 @@ impl Losses {
     pub(crate) fn pay_at_start(&self, n: f64) -> bool {
         let (arrived, lost) = self.counts[0];
         n >= LONG && (lost + 1.0) / (arrived + lost + 1.0) * n >= 0.5
+    }
+
+    /// Share lost of what was sent once; 0 while there were too few losses to tell it well.
+    pub(crate) fn share(&self) -> f64 {
+        let (arrived, lost) = self.counts[0];
+        if lost < MANY { 0.0 } else { lost / (arrived + lost) }
     }
 
     /// Probability that one copy is lost.

@@ -44,6 +44,9 @@ pub(crate) struct Recovery {
     pub(super) copies: u8,
     pub(super) spare: bool,
     pub(super) losses: u64,
+    /// Copies of which one arrived at least, all of them counted; and how many of these are counted as lost.
+    copied: u64,
+    unseen: u64,
     pub(super) timeouts: u64,
 }
 
@@ -119,6 +122,17 @@ impl Flow {
             self.detect(now, (before, reach), (advanced, was_closed), credit.sent, shared)
         };
         shared.shaper.losses.count(now, self.recovery.copies, credit.arrived, lost);
+        self.count_unseen(credit.copied, shared);
+    }
+
+    /// A copy whose like arrived leaves no hole when it is lost: of these as many are counted as the hop loses of others.
+    fn count_unseen(&mut self, copied: u32, shared: &mut Shared<'_>) {
+        self.recovery.copied += u64::from(copied);
+        let unseen = (self.recovery.copied as f64 * shared.shaper.losses.share()) as u64;
+        let more = unseen.saturating_sub(self.recovery.unseen);
+        self.recovery.unseen += more;
+        self.recovery.losses += more;
+        shared.counters.losses += more;
     }
 
     /// The end of what is forwarded, and how far beyond the edge the hop lets it go.
