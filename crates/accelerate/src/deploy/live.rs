@@ -16,6 +16,7 @@ use bentpipe_os::{Clock, PacketPort};
 use bentpipe_scenario::gateway_file::{self as file, Action, GatewayFile, Kind, Side};
 use bentpipe_wire::Ends;
 use core::net::IpAddr;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _};
@@ -138,6 +139,8 @@ struct Clerk {
     keeping: Keeping,
     closed: VecDeque<FlowFigures>,
     forgotten: u64,
+    /// The most losses that were told: what was only late may be found out later, and a counter never falls.
+    lost: Cell<u64>,
     /// Its other end is at its end when this thread is.
     _end: PipeWriter,
 }
@@ -216,7 +219,7 @@ impl Clerk {
             bytes: counters.bytes.map(|b| b.0),
             held_bytes: report.held.0,
             held_peak_bytes: report.held_peak.0,
-            lost: counters.losses,
+            lost: self.lost.replace(self.lost.get().max(counters.losses)).max(counters.losses),
             repaired: counters.repairs + counters.resent,
             copied: counters.copies,
             not_forwarded: named(&counters.not_forwarded()),
@@ -291,6 +294,7 @@ impl Live {
             keeping,
             closed: VecDeque::new(),
             forgotten: 0,
+            lost: Cell::new(0),
             _end: end,
         };
         let unit = match orders.file.deploy.kind {

@@ -28,6 +28,8 @@ pub(crate) struct Piece {
     pub(crate) times: u8,
     /// The same with copies.
     sends: u8,
+    /// It was counted as lost when it was last found missing.
+    pub(crate) counted: bool,
     /// When it was sent for the last time, and its last copy.
     pub(crate) first: Instant,
     pub(crate) sent: Instant,
@@ -72,6 +74,8 @@ pub(crate) struct Credit {
     pub(crate) arrived: u32,
     /// Copies of those that were sent more than once at a time: which of them were lost, nobody tells.
     pub(crate) copied: u32,
+    /// Of what was counted as lost, segments that have arrived before the repair can have.
+    pub(crate) late: u32,
 }
 
 impl Credit {
@@ -81,6 +85,9 @@ impl Credit {
         let copies = piece.sends.saturating_sub(piece.times);
         self.copied += if copies > 0 { piece.segments() * (u32::from(copies) + 1) } else { 0 };
         let returned = |sent: &Instant| now.since(*sent).0 >= shortest;
+        if piece.counted && (piece.fate == Fate::Due || !returned(&piece.first)) {
+            self.late += piece.segments();
+        }
         let once = piece.times < 2;
         let sent = if once && piece.first == piece.sent { Some(piece.sent) } else { None };
         let candidates = [piece.sent, piece.first, piece.before];
@@ -101,6 +108,7 @@ impl Piece {
             fate: Fate::Due,
             times: 0,
             sends: 0,
+            counted: false,
             first: Instant::ZERO,
             sent: Instant::ZERO,
             before: Instant::ZERO,
@@ -342,14 +350,15 @@ impl Cache {
         self.cursor = 0;
     }
 
-    /// What was sent for the last time before `sent` and has not arrived is lost: a hop keeps order. Calls `found` for each and makes it due.
-    pub(crate) fn overtaken(&mut self, sent: Instant, mut found: impl FnMut(&Piece)) {
+    /// What was sent for the last time before `sent` and has not arrived is lost: a hop keeps order. Calls `found` for each, which says whether it counts as a loss, and makes
+    /// it due.
+    pub(crate) fn overtaken(&mut self, sent: Instant, mut found: impl FnMut(&Piece) -> bool) {
         while let Some((at, start, end)) = self.log.front().copied().filter(|l| l.0 < sent) {
             self.log.pop_front();
             let mut i = self.place(start);
-            while let Some(piece) = self.pieces.get(i).filter(|p| p.start < end) {
+            while let Some(piece) = self.pieces.get_mut(i).filter(|p| p.start < end) {
                 if piece.sent == at && piece.fate == Fate::Flying {
-                    found(piece);
+                    piece.counted = found(piece);
                     self.make_due(i);
                 }
                 i += 1;
@@ -456,5 +465,25 @@ mod tests {
         assert_eq!(copied(&cache), 0);
         cache.stamp(0, Instant(3), true);
         assert_eq!(copied(&cache), 2);
+    }
+
+    /// Found missing and sent again at 100; what arrives before a round trip of 50 has passed since then is the first one, which was late.
+    #[test]
+    fn what_arrives_before_its_repair_can_have_was_not_lost() {
+        let mut cache = Cache::default();
+        let packet = Packet { body: Body { off: 0, len: 1460 }, ..Packet::default() };
+        cache.push_forwarded(Piece::new(1, 1461, Box::new(packet)));
+        let late = |cache: &Cache, now: u64| {
+            let mut credit = Credit::default();
+            credit.take(&cache.pieces[0], Instant(now), 50);
+            credit.late
+        };
+        cache.stamp(0, Instant(1), false);
+        cache.overtaken(Instant(2), |_| true);
+        assert_eq!((cache.pieces[0].fate, late(&cache, 99)), (Fate::Due, 1));
+        cache.stamp(0, Instant(100), false);
+        assert_eq!((late(&cache, 120), late(&cache, 150)), (1, 0));
+        cache.overtaken(Instant(101), |_| false);
+        assert_eq!(late(&cache, 120), 0, "what the receiver had no room for is no loss");
     }
 }

@@ -342,7 +342,8 @@ impl Flow {
         self.account(shared);
     }
 
-    pub(crate) fn report(&self) -> FlowReport {
+    /// `share` is what the hop loses of what is sent once.
+    pub(crate) fn report(&self, share: f64) -> FlowReport {
         FlowReport {
             delivered: Size(self.una.saturating_sub(1)),
             hop_trip: self.trip.smoothed(),
@@ -351,7 +352,7 @@ impl Flow {
             advertised: Size(self.receiver.window(self.una)),
             held: Size(self.held),
             held_peak: Size(self.held_peak),
-            losses: self.recovery.losses,
+            losses: self.recovery.losses.estimate(share),
             timeouts: self.recovery.timeouts,
             swallowed: self.sender.swallowed,
             ..FlowReport::default()
