@@ -85,7 +85,7 @@ fn picture(all: &[Ran], told: bool) -> String {
             text(x, 14, receiver);
             text(x, 30, sender);
             for (n, loss) in LOSSES.iter().enumerate() {
-                text(x + n * FLOWS.len() * SIDE.0, 46, &format!("{loss:e}"));
+                text(x + n * FLOWS.len() * SIDE.0, 46, &format!("{loss:e}").replace("0e0", "0"));
                 text(x + n * FLOWS.len() * SIDE.0, 60, "1 8");
             }
         }
