@@ -76,6 +76,24 @@ impl Why {
     }
 }
 
+/// Packets lost in the hop, as far as acknowledgments tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Found missing behind what came after.
+    pub found: u64,
+    /// Of these, packets that arrived before their repair can have: they were only late.
+    pub late: u64,
+    /// Copies sent side by side, of which one at least has arrived: of the others nobody tells.
+    pub copied: u64,
+}
+
+impl Lost {
+    /// All losses, when `share` of the copies is lost as of other packets.
+    pub fn estimate(&self, share: f64) -> u64 {
+        self.found.saturating_sub(self.late) + (self.copied as f64 * share) as u64
+    }
+}
+
 /// Totals since the gateway began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -97,7 +115,9 @@ pub struct Counters {
     pub ended_held: u64,
     /// Packets of accelerated connections sent into the hop for the first time.
     pub forwarded: u64,
-    /// Losses found in the hop.
+    /// Packets lost in the hop.
+    pub lost: Lost,
+    /// Their number: what was found, less what was only late, and of copies as many as the hop loses of others.
     pub losses: u64,
     /// Losses sent again.
     pub repairs: u64,

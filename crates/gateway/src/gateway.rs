@@ -185,7 +185,7 @@ impl Gateway {
                 state = flow.state();
             }
             // a reset may wait for the data in front of it
-            if state == State::Closed && flow.report().held == Size::ZERO {
+            if state == State::Closed && flow.report(0.0).held == Size::ZERO {
                 return self.retire(cx, id);
             }
         }

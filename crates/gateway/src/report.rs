@@ -97,7 +97,7 @@ pub struct FlowReport {
     pub held: Size,
     /// The most that were.
     pub held_peak: Size,
-    /// Losses found in the hop.
+    /// Losses found in the hop, and as many of copies as it loses of others.
     pub losses: u64,
     /// Timeouts of the gateway's own.
     pub timeouts: u64,

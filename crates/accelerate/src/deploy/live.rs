@@ -15,6 +15,7 @@ use bentpipe_network::Network;
 use bentpipe_os::packet::FramePort;
 use bentpipe_os::{Clock, PacketPort};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _};
@@ -95,6 +96,8 @@ struct Answers {
     keeping: Keeping,
     closed: VecDeque<FlowFigures>,
     forgotten: u64,
+    /// The most losses that were told: what was only late may be found out later, and a counter never falls.
+    lost: Cell<u64>,
     /// Its other end is at its end when this thread is.
     _end: PipeWriter,
 }
@@ -180,7 +183,7 @@ impl Answers {
             bytes: counters.bytes.map(|b| b.0),
             held_bytes: report.held.0,
             held_peak_bytes: report.held_peak.0,
-            lost: counters.losses,
+            lost: self.lost.replace(self.lost.get().max(counters.losses)).max(counters.losses),
             repaired: counters.repairs + counters.resent,
             copied: counters.copies,
             not_forwarded: named(&counters.not_forwarded()),
@@ -259,7 +262,7 @@ impl Live {
             let mut net = LiveNetwork::around(add, seed, unit, buffers(file.limits.memory));
             net.network.world.addresses = Addresses::new(ADDRESSES);
             let answers =
-                Answers { asks: asked, file, keeping, closed: VecDeque::new(), forgotten: 0, _end: end };
+                Answers { asks: asked, file, keeping, closed: VecDeque::new(), forgotten: 0, lost: Cell::new(0), _end: end };
             Ok(Made {
                 net,
                 journal: None,

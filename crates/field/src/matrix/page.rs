@@ -24,7 +24,7 @@ pub fn html(all: &[Ran]) -> String {
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>With a gateway and without</title>
 <style>body{{font:15px/1.4 sans-serif;margin:2em;max-width:80em;color-scheme:light dark}}pre{{font-size:12px;overflow:auto}}svg{{max-width:100%;height:auto}}text{{font:11px sans-serif;fill:currentColor}}</style>
 <h1>With a gateway and without</h1>
-<p>{} cells, {worse} of them worse than without (the whole 99 % interval of the ratio below {LEAST}). A cell's colour is the ratio: red below {LEAST}, grey around 1, blue above, white where nothing was run.</p>
+<p>{} cells, {worse} of them worse than without (the whole 99 % interval of the ratio below {LEAST}). A cell's colour is the ratio: red below {LEAST}, grey around 1, blue above, white where nothing was run. Over the columns: receiver, sender, loss, and one flow or eight.</p>
 {}
 <h2>The worst cells</h2>
 <p>ratio [interval] pairs, with / without</p>
@@ -84,8 +84,10 @@ fn picture(all: &[Ran], told: bool) -> String {
             let x = LEFT + (i * SENDERS.len() + k) * LOSSES.len() * FLOWS.len() * SIDE.0;
             text(x, 14, receiver);
             text(x, 30, sender);
-            text(x, 46, "loss 0, 1e-4, 1e-3, 1e-2");
-            text(x, 60, "x1 x8 each");
+            for (n, loss) in LOSSES.iter().enumerate() {
+                text(x + n * FLOWS.len() * SIDE.0, 46, &format!("{loss:e}").replace("0e0", "0"));
+                text(x + n * FLOWS.len() * SIDE.0, 60, "1 8");
+            }
         }
     }
     for (i, rate) in RATES.iter().enumerate() {

@@ -26,6 +26,10 @@ pub(crate) struct Piece {
     pub(crate) fate: Fate,
     /// Times that it was sent, further copies not counted.
     pub(crate) times: u8,
+    /// The same with copies.
+    sends: u8,
+    /// It was counted as lost when it was last found missing.
+    pub(crate) counted: bool,
     /// When it was sent for the last time, and its last copy.
     pub(crate) first: Instant,
     pub(crate) sent: Instant,
@@ -68,13 +72,22 @@ pub(crate) struct Credit {
     pub(crate) sample: Option<Instant>,
     /// Segments that are known to have arrived.
     pub(crate) arrived: u32,
+    /// Copies of those that were sent more than once at a time: which of them were lost, nobody tells.
+    pub(crate) copied: u32,
+    /// Of what was counted as lost, segments that have arrived before the repair can have.
+    pub(crate) late: u32,
 }
 
 impl Credit {
     /// A piece has arrived: by its last copy, unless that is too young to have come back. What was sent again and again within a trip tells no time.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
         self.arrived += piece.segments();
+        let copies = piece.sends.saturating_sub(piece.times);
+        self.copied += if copies > 0 { piece.segments() * (u32::from(copies) + 1) } else { 0 };
         let returned = |sent: &Instant| now.since(*sent).0 >= shortest;
+        if piece.counted && (piece.fate == Fate::Due || !returned(&piece.first)) {
+            self.late += piece.segments();
+        }
         let once = piece.times < 2;
         let sent = if once && piece.first == piece.sent { Some(piece.sent) } else { None };
         let candidates = [piece.sent, piece.first, piece.before];
@@ -94,6 +107,8 @@ impl Piece {
             end,
             fate: Fate::Due,
             times: 0,
+            sends: 0,
+            counted: false,
             first: Instant::ZERO,
             sent: Instant::ZERO,
             before: Instant::ZERO,
@@ -335,14 +350,15 @@ impl Cache {
         self.cursor = 0;
     }
 
-    /// What was sent for the last time before `sent` and has not arrived is lost: a hop keeps order. Calls `found` for each and makes it due.
-    pub(crate) fn overtaken(&mut self, sent: Instant, mut found: impl FnMut(&Piece)) {
+    /// What was sent for the last time before `sent` and has not arrived is lost: a hop keeps order. Calls `found` for each, which says whether it counts as a loss, and makes
+    /// it due.
+    pub(crate) fn overtaken(&mut self, sent: Instant, mut found: impl FnMut(&Piece) -> bool) {
         while let Some((at, start, end)) = self.log.front().copied().filter(|l| l.0 < sent) {
             self.log.pop_front();
             let mut i = self.place(start);
-            while let Some(piece) = self.pieces.get(i).filter(|p| p.start < end) {
+            while let Some(piece) = self.pieces.get_mut(i).filter(|p| p.start < end) {
                 if piece.sent == at && piece.fate == Fate::Flying {
-                    found(piece);
+                    piece.counted = found(piece);
                     self.make_due(i);
                 }
                 i += 1;
@@ -396,6 +412,7 @@ impl Cache {
         let piece = &mut self.pieces[i];
         self.due -= usize::from(piece.fate == Fate::Due);
         piece.fate = Fate::Flying;
+        piece.sends = piece.sends.saturating_add(1);
         if !copy {
             piece.times = piece.times.saturating_add(1);
             (piece.before, piece.first) = (piece.sent, now);
@@ -429,6 +446,44 @@ mod tests {
         assert_eq!(counts, [1, 1, 2, 3]);
         let mut credit = Credit::default();
         credit.take(&of(1460, 2920), Instant(5), 0);
-        assert_eq!(credit.arrived, 2);
+        assert_eq!((credit.arrived, credit.copied), (2, 0));
+    }
+
+    /// Twice at once, lost, and twice again: two of the four can have been lost unseen. What was only sent again, once at a time, hides none.
+    #[test]
+    fn copies_beside_one_that_arrives_are_counted() {
+        let mut cache = Cache::default();
+        let packet = Packet { body: Body { off: 0, len: 1460 }, ..Packet::default() };
+        cache.push_forwarded(Piece::new(1, 1461, Box::new(packet)));
+        let copied = |cache: &Cache| {
+            let mut credit = Credit::default();
+            credit.take(&cache.pieces[0], Instant(9), 0);
+            credit.copied
+        };
+        cache.stamp(0, Instant(1), false);
+        cache.stamp(0, Instant(2), false);
+        assert_eq!(copied(&cache), 0);
+        cache.stamp(0, Instant(3), true);
+        assert_eq!(copied(&cache), 2);
+    }
+
+    /// Found missing and sent again at 100; what arrives before a round trip of 50 has passed since then is the first one, which was late.
+    #[test]
+    fn what_arrives_before_its_repair_can_have_was_not_lost() {
+        let mut cache = Cache::default();
+        let packet = Packet { body: Body { off: 0, len: 1460 }, ..Packet::default() };
+        cache.push_forwarded(Piece::new(1, 1461, Box::new(packet)));
+        let late = |cache: &Cache, now: u64| {
+            let mut credit = Credit::default();
+            credit.take(&cache.pieces[0], Instant(now), 50);
+            credit.late
+        };
+        cache.stamp(0, Instant(1), false);
+        cache.overtaken(Instant(2), |_| true);
+        assert_eq!((cache.pieces[0].fate, late(&cache, 99)), (Fate::Due, 1));
+        cache.stamp(0, Instant(100), false);
+        assert_eq!((late(&cache, 120), late(&cache, 150)), (1, 0));
+        cache.overtaken(Instant(101), |_| false);
+        assert_eq!(late(&cache, 120), 0, "what the receiver had no room for is no loss");
     }
 }

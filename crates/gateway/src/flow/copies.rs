@@ -8,9 +8,9 @@
 //! are halved when they are large, and those of single sending also while it is not in use: so now and then it is tried again, and a hop that has become
 //! clean is found. Copies follow 10 ms later: a short fade takes one of them.
 //! Where the receiver keeps what is beyond a hole (its window is at least the product) one copy is enough, since only the loss itself is sent again; but
-//! while a flow uses less than a third of its share a second one costs nothing, and spares its sender's slow start the delay of a repair. So it does from the first packet of a
-//! flow on, for one product at most, while the hop holds 200 packets, is not busy and not known to be clean: a hole in the first rounds looks like a queue to Linux' HyStart, and ends slow start
-//! at a fraction of the rate.
+//! while the hop is not busy and a flow uses less than a third of its share a second one costs nobody anything, and spares its sender's slow start the delay of a repair. So it does from the
+//! first packet of a flow on, for one product at most, where the hop holds 200 packets and is not known to be clean: a hole in the first rounds looks like a queue to Linux' HyStart, and ends
+//! slow start at a fraction of the rate. Where other flows use the hop, they would pay for the copies.
 //! A repair itself always goes twice: of a packet that was lost, not of what a receiver had no room for.
 
 use crate::config::Copies;
@@ -26,6 +26,8 @@ const MOST: usize = 4;
 const MEMORY: f64 = 40_000.0;
 /// Losses that make an estimate.
 const ENOUGH: f64 = 3.0;
+/// Losses that tell a share to a quarter.
+const MANY: f64 = 20.0;
 /// After this time without use counts of single sending are halved.
 const AGE: Duration = Duration::from_secs(120);
 /// Packets that a path holds whose starts are sent twice.
@@ -80,6 +82,12 @@ impl Losses {
     pub(crate) fn pay_at_start(&self, n: f64) -> bool {
         let (arrived, lost) = self.counts[0];
         n >= LONG && (lost + 1.0) / (arrived + lost + 1.0) * n >= 0.5
+    }
+
+    /// Share lost of what was sent once; 0 while there were too few losses to tell it well.
+    pub(crate) fn share(&self) -> f64 {
+        let (arrived, lost) = self.counts[0];
+        if lost < MANY { 0.0 } else { lost / (arrived + lost) }
     }
 
     /// Probability that one copy is lost.

@@ -246,15 +246,20 @@ impl Flow {
         let losses = &shared.shaper.losses;
         let can_grow = self.may_hold(product);
         let is_small = can_grow && self.cache.bytes * 3 < product;
-        let starts = self.una < product && shared.shaper.is_idle() && losses.pay_at_start(packets);
-        if is_small && (starts || losses.many(packets)) && shared.config.copies == Copies::Auto {
+        let pays = losses.many(packets) || (self.una < product && losses.pay_at_start(packets));
+        // where others use the hop they would pay for the copies
+        if is_small && pays && shared.shaper.is_idle() && shared.config.copies == Copies::Auto {
             return (2, true);
         }
         let under_way = self.cache.forwarded(self.una).saturating_sub(self.una);
         // it discards what lies beyond a hole: its window is smaller than what is under way, or will be when the hop is full
         if self.receiver.largest < if can_grow { under_way.min(product) } else { product } {
-            let share =
-                self.receiver.rate().zip(path.rate).map_or(1.0, |(read, rate)| (read / rate).min(1.0));
+            // what a slow reader leaves of the hop is for its copies, unless others use it
+            let read = self.receiver.rate().filter(|_| shared.shaper.users() == 1).zip(path.rate);
+            let share = read.map_or(1.0, |(read, rate)| (read / rate).min(1.0));
+            // flows that hold little have their part of the hop as well
+            let active = shared.shaper.active.max(1);
+            let packets = packets * f64::from(active) / f64::from(shared.shaper.users().max(active));
             (losses.copies(shared.config.copies, self.recovery.copies.max(1), packets, share), false)
         } else {
             (1, false)
@@ -342,7 +347,8 @@ impl Flow {
         self.account(shared);
     }
 
-    pub(crate) fn report(&self) -> FlowReport {
+    /// `share` is what the hop loses of what is sent once.
+    pub(crate) fn report(&self, share: f64) -> FlowReport {
         FlowReport {
             delivered: Size(self.una.saturating_sub(1)),
             hop_trip: self.trip.smoothed(),
@@ -351,7 +357,7 @@ impl Flow {
             advertised: Size(self.receiver.window(self.una)),
             held: Size(self.held),
             held_peak: Size(self.held_peak),
-            losses: self.recovery.losses,
+            losses: self.recovery.losses.estimate(share),
             timeouts: self.recovery.timeouts,
             swallowed: self.sender.swallowed,
             ..FlowReport::default()

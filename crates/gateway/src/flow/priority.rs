@@ -101,12 +101,19 @@ pub(crate) struct Manner {
     pub(crate) is_large: bool,
     /// Its last packet was marked.
     pub(crate) is_marked: bool,
+    /// The last spell in which it has used the hop.
+    spell: Instant,
 }
 
 impl Manner {
     /// Whether it goes first.
     pub(crate) const fn goes_first(self) -> bool {
         self.is_marked || (self.is_small && !self.is_large)
+    }
+
+    /// It uses the hop in the spell that began then; true for the first time.
+    pub(crate) fn uses(&mut self, spell: Instant) -> bool {
+        core::mem::replace(&mut self.spell, spell) != spell
     }
 
     /// It has sent a packet, or several in one, of this length.

@@ -14,6 +14,7 @@
 
 use super::cache::{Credit, Fate};
 use super::{Flow, Shared};
+use crate::counters::Lost;
 use bentpipe_base::{Cx, Duration, Instant};
 
 /// Lateness beyond which an ACK tells that the head is missing.
@@ -43,7 +44,7 @@ pub(crate) struct Recovery {
     /// Copies of each packet, and whether new data goes before further ones.
     pub(super) copies: u8,
     pub(super) spare: bool,
-    pub(super) losses: u64,
+    pub(super) losses: Lost,
     pub(super) timeouts: u64,
 }
 
@@ -116,9 +117,14 @@ impl Flow {
         let lost = if self.receiver.stopped.is_some() {
             0
         } else {
-            self.detect(now, (before, reach), (advanced, was_closed), credit.sent, shared)
+            self.detect(now, (before, reach), (advanced, was_closed), credit.sent)
         };
         shared.shaper.losses.count(now, self.recovery.copies, credit.arrived, lost);
+        for losses in [&mut self.recovery.losses, &mut shared.counters.lost] {
+            losses.found += u64::from(lost);
+            losses.late += u64::from(credit.late);
+            losses.copied += u64::from(credit.copied);
+        }
     }
 
     /// The end of what is forwarded, and how far beyond the edge the hop lets it go.
@@ -139,7 +145,6 @@ impl Flow {
         (before, reach): (u64, (u64, u64)),
         (advanced, was_closed): (bool, bool),
         sent: Option<Instant>,
-        shared: &mut Shared<'_>,
     ) -> u32 {
         let (edge, una, sack) = (self.receiver.edge, self.una, self.shake.sack());
         let (mut holes, mut lost, mut hole_end) = (0, 0, self.recovery.hole_end);
@@ -148,22 +153,26 @@ impl Flow {
         let receiver = &self.receiver;
         let refused_at = self.recovery.refused_at;
         let mut found = |(start, end): (u64, u64), sent: Instant, segments: u32| {
-            if start < edge || start <= una {
-                holes += 1;
-                // what follows a refused head was refused with it
-                if start <= una && receiver.had_no_room(una, end) {
-                    refused = Some(sent);
-                }
-                if refused.is_none() && sent > refused_at {
-                    hole_end = hole_end.max(end);
-                    lost += if end <= before && (sack || start <= una) { segments } else { 0 };
-                }
+            if start >= edge && start > una {
+                return false;
             }
+            holes += 1;
+            // what follows a refused head was refused with it
+            if start <= una && receiver.had_no_room(una, end) {
+                refused = Some(sent);
+            }
+            if refused.is_some() || sent <= refused_at {
+                return false;
+            }
+            hole_end = hole_end.max(end);
+            let counts = end <= before && (sack || start <= una);
+            lost += if counts { segments } else { 0 };
+            counts
         };
         if let Some(sent) = sent {
             // SACK cuts pieces where something arrived, so nothing of this one has; without it only the first segment is known to be missing
             self.cache.overtaken(sent, |piece| {
-                found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 });
+                found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 })
             });
         }
         let overdue = Instant(now.0.saturating_sub(self.late().0));
@@ -172,7 +181,10 @@ impl Flow {
             && let Some((range, sent)) =
                 head.filter(|p| p.sent <= overdue).map(|p| ((p.start, p.end), p.sent))
         {
-            found(range, sent, 1);
+            let counted = found(range, sent, 1);
+            if let Some(head) = self.cache.pieces.front_mut() {
+                head.counted = counted;
+            }
             self.cache.make_due(0);
         }
         self.recovery.hole_end = hole_end;
@@ -187,8 +199,6 @@ impl Flow {
             self.recovery.refused_at = now;
             self.receiver.overflowed((now, sent), una, self.trip.smoothed(), reach);
         }
-        self.recovery.losses += u64::from(lost);
-        shared.counters.losses += u64::from(lost);
         lost
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Shaper {
     /// How long it was busy in each of the last two spells of [`SPELL`], and since when the last one is.
     busy: [Duration; 2],
     spell: Instant,
+    /// Accelerated flows that have used the hop in the spell before, and in this one.
+    users: [u32; 2],
     /// Flows with their tickets.
     repairs: VecDeque<(u32, u32)>,
     /// Flows in turn, with their tickets; what each may still send in its turn, or has sent beyond the last.
@@ -280,6 +282,7 @@ impl Shaper {
         self.charge(now, size);
         self.tidy();
         if let Some(manner) = self.manners.get_mut(flow as usize) {
+            self.users[1] += u32::from(manner.uses(self.spell));
             manner.sent(size.0.saturating_sub(self.framing.0));
         }
         if self.repairs.front().is_some_and(|r| r.0 == flow) {
@@ -327,9 +330,15 @@ impl Shaper {
         let gone = now.since(self.spell);
         if gone >= SPELL {
             let before = if gone < SPELL * 2 { self.busy[1] } else { Duration::ZERO };
+            self.users = [self.users[1], 0];
             (self.busy, self.spell) = ([before, Duration::ZERO], now);
         }
         self.busy[1] += time;
+    }
+
+    /// Accelerated flows that use the hop of late; at least one.
+    pub(crate) fn users(&self) -> u32 {
+        self.users[0].max(self.users[1]).max(1)
     }
 
     /// The hop was free for a fifth of the time of late, our copies counted: what is sent beside is not taken from anybody.

@@ -11,7 +11,7 @@ impl Gateway {
     pub fn report(&self) -> GatewayReport {
         let passing = self.table.passing();
         GatewayReport {
-            counters: self.common.counters,
+            counters: self.counters(),
             states: self.table.states(),
             accelerated: self.table.len() - passing.iter().sum::<u32>(),
             awake: self.flows.len(),
@@ -36,8 +36,10 @@ impl Gateway {
     }
 
     /// Totals since it began.
-    pub const fn counters(&self) -> &Counters {
-        &self.common.counters
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.common.counters;
+        counters.losses = counters.lost.estimate(self.common.shaper.losses.share());
+        counters
     }
 
     /// Connections from number `from` on, at most `most` of them, and the number to go on from. They come in the order of numbers, and one that is there all

@@ -57,7 +57,8 @@ impl Gateway {
     /// What the acceleration of a connection has to tell.
     pub(super) fn told_by(&self, id: u32) -> FlowReport {
         let Some(entry) = self.table.get(id) else { return FlowReport::default() };
-        let mut report = self.flows.get(entry.flow).map_or_else(FlowReport::default, |f| f.report());
+        let share = self.common.shaper.losses.share();
+        let mut report = self.flows.get(entry.flow).map_or_else(FlowReport::default, |f| f.report(share));
         if let Some(rest) = self.rests.get(entry.rest) {
             rest.add_to(&mut report);
             if entry.flow == NONE {
