@@ -1,7 +1,7 @@
 //! `bentpipe link`: shows and changes a link that is running.
 
 use crate::Failure;
-use bentpipe_emulate::client::{Client, ClientError};
+use bentpipe_emulate::client::{FindError, find};
 use bentpipe_live::control::{Done, LinkState, On, Reply, Request, State, Values, Way};
 use bentpipe_scenario::{Diagnostic, change, length};
 use clap::{Args, Subcommand, ValueEnum};
@@ -94,11 +94,11 @@ impl OnArgs {
 /// Asks the session; returns what to print.
 pub(crate) fn run(link: &Link) -> Result<String, Failure> {
     let request = request(&link.action)?;
-    let (_, mut client) = Client::find(link.session.as_deref()).map_err(|e| failed(&e))?;
-    let mut reply = ask(&mut client, &request)?;
+    let mut client = find(link.session.as_deref())?;
+    let mut reply = client.ask(&request, Some)?;
     if request == Request::Show {
         park_timeout(LOOK);
-        reply = ask(&mut client, &request)?;
+        reply = client.ask(&request, Some)?;
     }
     if link.json {
         return serde_json::to_string_pretty(&reply)
@@ -108,7 +108,7 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
     Ok(match reply {
         Reply::State(state) => show(&state),
         Reply::Done(done) => changed(&done),
-        Reply::Refused { .. } => String::new(),
+        Reply::Refused(_) => String::new(),
     })
 }
 
@@ -126,25 +126,12 @@ fn request(action: &Action) -> Result<Request, Failure> {
     })
 }
 
-/// Asks once; what the session refuses is the user's input.
-pub(crate) fn ask(client: &mut Client, request: &Request) -> Result<Reply, Failure> {
-    match client.ask(request).map_err(|e| failed(&e))? {
-        Reply::Refused { message, help } => {
-            let lines: Vec<String> = [format!("error: {message}")]
-                .into_iter()
-                .chain(help.iter().map(|line| format!("help: {line}")))
-                .collect();
-            Err(Failure::Input(lines.join("\n")))
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Client(error) => error.into(),
+            other => Self::Input(format!("error: {other}")),
         }
-        reply => Ok(reply),
-    }
-}
-
-pub(crate) fn failed(error: &ClientError) -> Failure {
-    let text = format!("error: {error}");
-    match error {
-        ClientError::None | ClientError::Several(_) | ClientError::Unknown { .. } => Failure::Input(text),
-        ClientError::Silent { .. } | ClientError::Foreign { .. } => Failure::Run(text),
     }
 }
 

@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod emulate;
 mod expect;
+mod findings;
 mod gateway;
 mod input;
 mod link;
@@ -18,6 +19,7 @@ mod top;
 mod transfer;
 
 use args::{Args, Command, Page};
+use bentpipe_service::ClientError;
 use clap::Parser as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -36,6 +38,18 @@ enum Failure {
     Input(String),
     /// Something else went wrong.
     Run(String),
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(refusal) if refusal.message.starts_with("error: ") => {
+                Self::Input(refusal.to_string())
+            }
+            ClientError::Refused(refusal) => Self::Input(format!("error: {refusal}")),
+            other => Self::Run(format!("error: {other}")),
+        }
+    }
 }
 
 fn main() -> ExitCode {

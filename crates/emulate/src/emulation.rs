@@ -4,10 +4,11 @@ use crate::error::Error;
 use crate::gateways::{self, Gateways};
 use crate::panel::Panel;
 use crate::report::{Beside, Flows, Recording, Seat, Watch};
-use crate::session::{HostLayout, Layout, News, Session, Signals, Stand, check_program};
+use crate::session::{HostLayout, Layout, News, Session, Stand, check_program, listen};
 use bentpipe_live::{Door, Running, Setup, Timing};
 use bentpipe_os::Clock;
 use bentpipe_scenario::{NodeKind, Scenario};
+use bentpipe_service::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::ffi::OsString;
@@ -135,7 +136,7 @@ impl<'a> Emulation<'a> {
             uplink: plan.uplink,
         };
         // Before the session, so that no signal ends this process while there is something to be undone.
-        let signals = Signals::listen().map_err(|e| Error::system("listening to signals", e))?;
+        let signals = listen()?;
         let session = Session::open(&layout)?;
         session.wait_until_up()?;
         let panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;

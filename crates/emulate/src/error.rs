@@ -42,9 +42,12 @@ pub enum Error {
     /// The relay's ends.
     #[error("error: {0}")]
     Port(#[from] bentpipe_os::PortError),
+    /// The registry.
+    #[error("error: {0}")]
+    File(#[from] bentpipe_service::FileError),
     /// The control socket.
     #[error("error: {0}")]
-    Server(#[from] crate::server::ServerError),
+    Server(#[from] bentpipe_service::ServerError),
     /// The folder of results.
     #[error("error: {0}")]
     Results(#[from] bentpipe_results::Error),
@@ -137,6 +140,7 @@ impl Error {
             Self::Netlink(_)
                 | Self::Setting { .. }
                 | Self::System { .. }
+                | Self::File(_)
                 | Self::Live(_)
                 | Self::Server(_)
                 | Self::Results(_)

@@ -16,7 +16,6 @@ pub mod panel;
 pub mod registry;
 pub mod report;
 pub mod run;
-pub mod server;
 pub mod session;
 mod uplink;
 

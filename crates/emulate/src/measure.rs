@@ -5,13 +5,13 @@ use crate::flows::{self, Flows, Kernel, Place, Progress, needs};
 use crate::gateways::{self, Gateways};
 use crate::panel::Panel;
 use crate::report::{self, Recording};
-use crate::server::ServerError;
-use crate::session::{HostLayout, Layout, Session, Signals};
+use crate::session::{HostLayout, Layout, Session, listen};
 use bentpipe_base::Instant;
 use bentpipe_live::control::FlowState;
 use bentpipe_live::{Door, LiveError, Running, Setup};
 use bentpipe_os::Clock;
 use bentpipe_scenario::Scenario;
+use bentpipe_service::{ServerError, Signals};
 use bentpipe_sim::{Record, Report};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ pub fn run_seen(
     // what the kernel cannot do is known before anything is made
     let needs = needs(scenario, &Kernel::look()?)?;
     let hosts = Hosts::of(scenario);
-    let signals = Signals::listen().map_err(|e| crate::Error::system("listening to signals", e))?;
+    let signals = listen()?;
     let mut session = Session::open(&layout(plan, &hosts))?;
     let mut panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
     session.wait_until_up()?;

@@ -20,7 +20,7 @@ enum Kind {
     Driver,
 }
 
-const LAYERS: [Layer; 18] = [
+const LAYERS: [Layer; 19] = [
     Layer { name: "base", on: &[], kind: Kind::Engine },
     Layer { name: "wire", on: &["base"], kind: Kind::Engine },
     Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
@@ -38,10 +38,11 @@ const LAYERS: [Layer; 18] = [
     Layer { name: "results", on: &["base", "wire", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "sweep", on: &["base", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "os", on: &["base", "wire"], kind: Kind::Driver },
+    Layer { name: "service", on: &["base", "os"], kind: Kind::Driver },
     Layer { name: "field", on: &["base", "wire", "os"], kind: Kind::Driver },
     Layer {
         name: "live",
-        on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "os"],
+        on: &["base", "wire", "tcp", "link", "nodes", "scenario", "sim", "os", "service"],
         kind: Kind::Driver,
     },
     Layer {
@@ -58,6 +59,7 @@ const LAYERS: [Layer; 18] = [
             "plot",
             "results",
             "os",
+            "service",
             "live",
             "accelerate",
         ],
@@ -65,7 +67,7 @@ const LAYERS: [Layer; 18] = [
     },
     Layer {
         name: "accelerate",
-        on: &["base", "wire", "gateway", "scenario", "plot", "results", "os"],
+        on: &["base", "wire", "gateway", "scenario", "plot", "results", "os", "service"],
         kind: Kind::Driver,
     },
     Layer {
@@ -84,6 +86,7 @@ const LAYERS: [Layer; 18] = [
             "results",
             "sweep",
             "os",
+            "service",
             "live",
             "emulate",
             "accelerate",

@@ -2,31 +2,32 @@
 
 use super::check::check;
 use super::divert::Scope;
+use super::end::stop;
 use super::error::Error;
 use super::kept::Kept;
-use super::run::{Level, Running};
-use super::session::{Locked, Session};
-use super::signals::{Signals, Wish};
-use super::stop;
+use super::run::{FOLDER_MODE, Level, Running};
+use super::session::{self, Session};
 use super::watch::{self, Watch};
 use bentpipe_base::Duration;
 use bentpipe_os::clock::monotonic;
 use bentpipe_os::{Clock, wait};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+use bentpipe_service::{Lock, Signals};
+use rustix::process::Signal;
 
 /// Has the gateway of this name stop, once it is certain that nothing else is in the way.
-pub(super) fn replace(running: &mut Running<'_>, file: &GatewayFile) -> Result<Locked, Error> {
+pub(super) fn replace(running: &mut Running<'_>, file: &GatewayFile) -> Result<Lock, Error> {
     let name = &file.deploy.name;
-    let found = check(file, &running.sessions, running.inline.is_some());
+    let found = check(file, &running.registry, running.inline.is_some());
     found.refuse_beside_running()?;
     running.say(
         Level::Info,
         "replacing",
         format!("gateway {name} is asked to stop and leave its connections"),
     );
-    stop::stop(&running.sessions, Some(name), true)?;
-    running.sessions.make()?;
-    running.sessions.lock(name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid: 0 })
+    stop(&running.registry, Some(name), true)?;
+    running.registry.make(FOLDER_MODE)?;
+    session::lock(&running.registry, name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid: 0 })
 }
 
 /// Looks at what goes on before anything is diverted; none when that is not wanted, or a gateway was there just now. Says when it is told to stop.
@@ -36,7 +37,7 @@ pub(super) fn look(
     session: &Session,
     (signals, clock): (&mut Signals, &Clock),
 ) -> Result<(Option<Watch>, bool), Error> {
-    let place = running.sessions.place(&session.name, session.network);
+    let place = session::place(&running.registry, &session.name, session.undo.network);
     let is_wanted =
         file.deploy.kind == Kind::Routed && !file.deploy.watch.is_zero() && Scope::of(file) != Scope::Nothing;
     if !is_wanted || Kept::is_there(&place, monotonic()) {
@@ -57,7 +58,7 @@ pub(super) fn look(
     while !watch.is_ready(clock.now()) {
         wait::wait(&[signals.fd()], Some(watch.next), clock, Duration::ZERO)
             .map_err(|e| Error::system("waiting", e))?;
-        if signals.take().contains(&Wish::Stop) {
+        if signals.take().iter().any(|signal| *signal != Signal::HUP) {
             return Ok((None, true));
         }
     }

@@ -1,10 +1,8 @@
 //! What can keep a gateway from starting or from going on, in words that say what to do about it.
 
-use super::check::Finding;
-use crate::status::client::ClientError;
 use bentpipe_os::netlink;
+use bentpipe_service::{ClientError, FileError, Finding, ServerError};
 use std::io;
-use std::path::PathBuf;
 
 /// A fault of a gateway.
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +41,8 @@ pub enum Error {
     #[error("error: there is no gateway `{0}`")]
     Unknown(String),
     /// The folder of session files.
-    #[error("error: {}: {source}", .path.display())]
-    File {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    #[error("error: {0}")]
+    File(#[from] FileError),
     /// A step of the plan.
     #[error("error: {step}: {reason}")]
     Step {
@@ -69,7 +62,7 @@ pub enum Error {
     Client(#[from] ClientError),
     /// The control socket.
     #[error("error: {0}")]
-    Server(#[from] bentpipe_os::lines::ServerError),
+    Server(#[from] ServerError),
     /// The data path.
     #[error("error: the data path: {0}")]
     Engine(String),
@@ -91,8 +84,7 @@ pub enum Error {
 fn listed(findings: &[Finding]) -> String {
     let mut lines = Vec::new();
     for finding in findings {
-        lines.push(format!("error: {}: {}", finding.name, finding.found));
-        lines.extend(finding.mends.iter().map(|mend| format!("help: {mend}")));
+        lines.push(format!("error: {finding}"));
     }
     lines.join("\n")
 }
@@ -100,10 +92,6 @@ fn listed(findings: &[Finding]) -> String {
 impl Error {
     pub(super) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { what: what.into(), source: source.into() }
-    }
-
-    pub(super) fn file(path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Self {
-        Self::File { path: path.into(), source: source.into() }
     }
 
     /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.

@@ -14,6 +14,7 @@ use super::divert::{self, LIBERAL, Scope};
 use bentpipe_os::netlink::MarkRule;
 use bentpipe_os::sysctl;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+use bentpipe_service::Undo;
 use std::fs;
 
 /// One change.
@@ -125,6 +126,20 @@ impl Plan {
         let script = divert::script(file, Scope::of(file), tracked.is_some());
         steps.push(Step::Nft { table: deploy.nft_table.clone(), script });
         Self { steps }
+    }
+
+    /// What has to be undone in the network namespace `network`; the rest goes with the process.
+    pub(super) fn undo(&self, network: u64) -> Undo {
+        let mut undo = Undo { network, ..Undo::default() };
+        for step in &self.steps {
+            match step {
+                Step::Nft { table, .. } => undo.table = Some(table.clone()),
+                Step::Rule(r) => undo.rules.push((r.v6, r.priority, r.mark, r.table)),
+                Step::Setting { name, was, .. } => undo.settings.push((name.clone(), was.clone())),
+                _ => {}
+            }
+        }
+        undo
     }
 
     /// What the gateway gets to see, in words.

@@ -2,16 +2,12 @@
 
 use super::divert::{self, Scope};
 use super::engine::Orders;
-use super::run::{self, Desk, Gateway, Running};
+use super::run::{self, Gateway, Running};
 use crate::status::{Groups, Records, Verdict};
 use bentpipe_os::nft;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 
 impl Gateway {
-    pub(super) fn reload(&mut self, running: &Running<'_>, desk: &mut Desk) -> Result<String, String> {
-        self.exchange(running, &mut desk.records)
-    }
-
     /// Takes the file as it is now, in the place of the old one; says so, or why not.
     pub(super) fn exchange(
         &mut self,

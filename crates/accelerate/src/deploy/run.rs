@@ -8,20 +8,22 @@ use super::error::Error;
 use super::plan::Plan;
 use super::privileges;
 use super::sandbox::Sandbox;
-use super::session::{Locked, Session, Sessions};
-use super::setup::{self, Debts};
-use super::signals::{Signals, Wish};
+use super::session::{self, Session, choose};
+use super::setup;
 use super::watch::Watch;
 use crate::status::{Figures, Groups, Http, PAGE, Records, Reply, Request, Status, Verdict, metrics};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::clock::realtime;
-use bentpipe_os::lines::{Asked, Server};
 use bentpipe_os::{Clock, PacketPort, namespace, wait};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+use bentpipe_service::{Lock, Process, Registry, Server, Signals, Standing};
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 
 /// Between two looks at what has ended.
 const TICK: Duration = Duration::from_secs(1);
+/// Others may look into the folder, and ask nothing.
+pub(super) const FOLDER_MODE: u32 = 0o755;
 /// When a client is slow.
 const SOON: Duration = Duration::from_millis(20);
 
@@ -52,7 +54,7 @@ pub struct Running<'a> {
     /// Reads the file, now and for a reload; an error is the whole picture.
     pub read: &'a dyn Fn() -> Result<GatewayFile, String>,
     /// Where session files are.
-    pub sessions: Sessions,
+    pub registry: Registry,
     /// The data path.
     pub start: Start,
     /// Its ports inline; `None` when it cannot do frames.
@@ -81,12 +83,12 @@ impl Running<'_> {
 /// What is missing, before anything is changed; or what went wrong, after everything was taken back.
 pub fn run(mut running: Running<'_>, file: GatewayFile) -> Result<(), Error> {
     let name = file.deploy.name.clone();
-    running.sessions.make()?;
-    let lock = match running.sessions.lock(&name)? {
+    running.registry.make(FOLDER_MODE)?;
+    let lock = match session::lock(&running.registry, &name)? {
         Some(lock) => lock,
         None if running.replace => before::replace(&mut running, &file)?,
         None => {
-            let pid = running.sessions.choose(Some(&name)).map_or(0, |s| s.pid);
+            let pid = choose(&running.registry, Some(&name)).map_or(0, |s| s.process.pid);
             return Err(Error::Runs { name, pid });
         }
     };
@@ -94,7 +96,7 @@ pub fn run(mut running: Running<'_>, file: GatewayFile) -> Result<(), Error> {
     let prepared = match outcome {
         Ok(prepared) => prepared,
         Err(error) => {
-            running.sessions.unlock(&name, lock);
+            session::unlock(&running.registry, &name, lock);
             return Err(error);
         }
     };
@@ -127,26 +129,31 @@ struct Prepared {
 fn prepare(running: &mut Running<'_>, file: &GatewayFile) -> Result<Prepared, Error> {
     let here = namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?;
     let name = &file.deploy.name;
-    if let Some(dead) = running.sessions.all().into_iter().find(|s| s.name == *name)
-        && !dead.is_of_an_earlier_start()
-    {
-        if dead.network != here {
+    if let Some(dead) = running.registry.entry(name).filter(|dead: &Session| dead.process.is_of_this_boot()) {
+        if dead.undo.network != here {
             return Err(Error::Elsewhere(name.clone()));
         }
-        for line in dead.debts().pay() {
+        for line in dead.undo.run() {
             running.say(Level::Info, "leftover", line);
         }
-        running.sessions.forget(name);
+        running.registry.remove(name, &["gateway"]);
     }
-    let found = check(file, &running.sessions, running.inline.is_some());
+    let found = check(file, &running.registry, running.inline.is_some());
     found.refuse()?;
-    for finding in found.findings.iter().filter(|f| f.standing == super::Standing::Lack) {
+    for finding in found.findings.iter().filter(|f| f.standing == Standing::Lack) {
         running.say(Level::Warning, "lack", format!("{}: {}", finding.name, finding.found));
     }
-    let signals = Signals::listen().map_err(|e| Error::system("signals", e))?;
-    let socket = file.status.socket.as_ref().map_or_else(|| running.sessions.socket(name), PathBuf::from);
-    let session = Session::new(name, running.path, socket, here, &Debts::of(&found.plan));
-    running.sessions.write(&session)?;
+    let signals = Signals::listen(&[Signal::TERM, Signal::INT, Signal::HUP])
+        .map_err(|e| Error::system("signals", e))?;
+    let usual = || running.registry.file(name, "sock");
+    let session = Session {
+        name: name.clone(),
+        file: running.path.to_owned(),
+        process: Process::this(),
+        socket: file.status.socket.as_ref().map_or_else(usual, PathBuf::from),
+        undo: found.plan.undo(here),
+    };
+    running.registry.write(&session)?;
     Ok(Prepared { session, plan: found.plan, signals })
 }
 
@@ -168,12 +175,12 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     let ports: [Box<dyn PacketPort>; 2] =
         opened.try_into().map_err(|_| Error::Engine("it needs two ports".to_owned()))?;
     privileges::give_up().map_err(|e| Error::system("capabilities cannot be given up", e))?;
-    let sandbox = Sandbox::enter(&file, running.path, running.sessions.folder(), &session.socket);
+    let sandbox = Sandbox::enter(&file, running.path, running.registry.folder(), &session.socket);
     if !sandbox.is_whole() {
         let text = format!("Landlock: {}; seccomp: {}", sandbox.landlock, sandbox.seccomp);
         running.say(Level::Warning, "sandbox", text);
     }
-    let keep = Some(running.sessions.place(&session.name, session.network));
+    let keep = Some(session::place(&running.registry, &session.name, session.undo.network));
     let orders = Orders { keep, ..Orders::new(file) };
     let engine = (running.start)(ports, &orders).map_err(Error::Engine)?;
     if let Some((priority, false)) = engine.priority() {
@@ -185,7 +192,7 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
     let mut ended = gateway.attend(running, &mut desk, signals);
     if matches!(ended, Err(Error::Harm(_))) {
         // nothing goes on anyway: first of all the way around
-        (Debts { table: session.debts().table, ..Debts::default() }).pay();
+        session.undo.remove_table();
     }
     if let Ok(Ended { keeps: keeps @ true, .. }) = &mut ended
         && let Err(why) = gateway.engine.leave()
@@ -198,7 +205,7 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
         running.say(Level::Warning, "not released", error);
     }
     // from now on packets take the way around us; what came before still goes out
-    for line in (Debts { table: session.debts().table, ..Debts::default() }).pay() {
+    if let Some(line) = session.undo.remove_table() {
         running.say(Level::Info, "undone", line);
     }
     gateway.look(running, &mut desk);
@@ -207,15 +214,11 @@ fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Re
 }
 
 /// Takes back all the rest. Connections that a data path has left behind by its own end, or on purpose, are for the next run.
-fn finish(running: &mut Running<'_>, session: &Session, lock: Locked, keeps: bool) {
-    for line in session.debts().pay() {
+fn finish(running: &mut Running<'_>, session: &Session, lock: Lock, keeps: bool) {
+    for line in session.undo.run() {
         running.say(Level::Info, "undone", line);
     }
-    if keeps {
-        running.sessions.remove_all_but_records(session, lock);
-    } else {
-        running.sessions.remove(session, lock);
-    }
+    session::remove(&running.registry, session, lock, keeps);
 }
 
 /// Where others ask.
@@ -235,7 +238,7 @@ impl Desk {
 
 pub(super) fn records(file: &GatewayFile) -> Result<Option<Records>, Error> {
     let Some((path, format)) = &file.status.records else { return Ok(None) };
-    Records::open(Path::new(path), *format).map(Some).map_err(|e| Error::file(path, e))
+    Records::open(Path::new(path), *format).map(Some).map_err(|e| Error::system(path, e))
 }
 
 /// Throughput since a look some time ago.
@@ -302,13 +305,13 @@ impl Gateway {
             if ready.has(0) {
                 return Err(Error::Engine("it has ended by itself".to_owned()));
             }
-            for wish in signals.take() {
-                match wish {
-                    Wish::Stop => return Ok(Ended { why: "stopped by a signal".to_owned(), keeps: false }),
-                    Wish::Reload => match self.reload(running, desk) {
-                        Ok(text) => running.say(Level::Info, "reloaded", text),
-                        Err(text) => running.say(Level::Warning, "not reloaded", text),
-                    },
+            for signal in signals.take() {
+                if signal != Signal::HUP {
+                    return Ok(Ended { why: "stopped by a signal".to_owned(), keeps: false });
+                }
+                match self.exchange(running, &mut desk.records) {
+                    Ok(text) => running.say(Level::Info, "reloaded", text),
+                    Err(text) => running.say(Level::Warning, "not reloaded", text),
                 }
             }
             self.answer(running, desk);
@@ -344,31 +347,20 @@ impl Gateway {
     pub(super) fn answer(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
         let Desk { server, http, records } = desk;
         let mut reload = Vec::new();
-        server.serve(&mut |asked| {
-            let reply = match asked {
-                Asked::Line(line) => match serde_json::from_slice::<Request>(line) {
-                    Ok(Request::Status) => Reply::Status(Box::new(self.status(running, records.as_ref()))),
-                    Ok(Request::Flows { from, most }) => {
-                        Reply::Flows(self.engine.flows(from, most.min(PAGE)))
-                    }
-                    Ok(Request::Reload) => match self.exchange(running, records) {
-                        Ok(message) => {
-                            reload.push(message.clone());
-                            Reply::Done { message }
-                        }
-                        Err(message) => Reply::Refused { message },
-                    },
-                    Ok(Request::Stop { keep }) => {
-                        self.stops = Some(keep);
-                        Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
-                    }
-                    Err(error) => Reply::Refused { message: format!("this is no request: {error}") },
-                },
-                Asked::TooLong(most) => {
-                    Reply::Refused { message: format!("a request is at most {most} bytes long") }
+        server.serve(&mut |request| match request {
+            Request::Status => Reply::Status(Box::new(self.status(running, records.as_ref()))),
+            Request::Flows { from, most } => Reply::Flows(self.engine.flows(from, most.min(PAGE))),
+            Request::Reload => match self.exchange(running, records) {
+                Ok(message) => {
+                    reload.push(message.clone());
+                    Reply::Done { message }
                 }
-            };
-            serde_json::to_vec(&reply).unwrap_or_default()
+                Err(message) => Reply::Refused(message.into()),
+            },
+            Request::Stop { keep } => {
+                self.stops = Some(keep);
+                Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
+            }
         });
         for text in reload {
             running.say(Level::Info, "reloaded", text);

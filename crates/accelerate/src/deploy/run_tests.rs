@@ -3,12 +3,11 @@
 use super::engine::{Engine, Orders};
 use super::run::{Desk, Event, Gateway, Running};
 use super::sandbox::Sandbox;
-use super::session::{Session, Sessions};
-use super::setup::Debts;
-use crate::status::client::Client;
+use super::session::Session;
 use crate::status::{Figures, FlowFigures, FlowPage, Reply, Request, Verdict};
 use bentpipe_scenario::Source;
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
+use bentpipe_service::{Client, Registry};
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
@@ -77,7 +76,7 @@ impl Stage {
         fs::create_dir_all(&folder).unwrap();
         let more = more.replace("FOLDER", &folder.display().to_string());
         let file = load(&Source::new("gw.toml", format!("{FILE}{more}"))).unwrap();
-        let session = Session::new("g", "gw.toml", folder.join("g.sock"), 0, &Debts::default());
+        let session = Session { socket: folder.join("g.sock"), ..Session::default() };
         let desk = Desk::open(&file, &session).unwrap();
         let script = Arc::new(Mutex::new(Script::default()));
         let (ended, end) = io::pipe().unwrap();
@@ -92,7 +91,7 @@ impl Stage {
         let mut running = Running {
             path: "gw.toml",
             read: &|| Ok(file.clone()),
-            sessions: Sessions::at(&self.folder),
+            registry: Registry::at(&self.folder),
             start: |_, _| Err("not started here".to_owned()),
             inline: None,
             replace: false,
@@ -120,7 +119,7 @@ impl Stage {
     /// Asks over the socket, while the gateway serves it.
     fn ask(&mut self, request: Request) -> Reply {
         let path = self.folder.join("g.sock");
-        let ask = move || Client::connect(&path).unwrap().ask(&request).unwrap();
+        let ask = move || Client::connect(&path).unwrap().ask(&request, Some).unwrap();
         let asking = thread::Builder::new().spawn(ask).unwrap();
         while !asking.is_finished() {
             self.with(Gateway::answer);

@@ -4,10 +4,10 @@
 //! flow records, read its file again, take its rules back (by `nft`, which is started as a program and inherits both). A kernel without them, or one that refuses, stops nothing: packets go
 //! on, and `check`, the log and `status` say so.
 
-use super::check::Finding;
 use bentpipe_os::landlock::{self, Access};
 use bentpipe_os::seccomp;
 use bentpipe_scenario::gateway_file::GatewayFile;
+use bentpipe_service::Finding;
 use serde::{Deserialize, Serialize};
 use std::env;
 use std::path::{Path, PathBuf};

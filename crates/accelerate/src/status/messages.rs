@@ -2,6 +2,7 @@
 
 use super::comparison::Comparison;
 use crate::deploy::Sandbox;
+use bentpipe_service::Refusal;
 use serde::{Deserialize, Serialize};
 
 /// Most connections in an answer.
@@ -50,10 +51,22 @@ pub enum Reply {
         message: String,
     },
     /// It is not.
-    Refused {
-        /// Why. Of a file that is not right: the whole picture.
-        message: String,
-    },
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl bentpipe_service::Reply for Reply {
+    type Request = Request;
+    const SERVICE: &'static str = "gateway";
+
+    fn accepted(self) -> Result<Self, Refusal> {
+        if let Self::Refused(refusal) = self { Err(refusal) } else { Ok(self) }
+    }
 }
 
 /// How a gateway is.

@@ -1,6 +1,5 @@
 //! How a gateway tells how it is: figures, the proof of gain, flow records, the control socket, and metrics for Prometheus.
 
-pub mod client;
 pub mod comparison;
 mod http;
 mod messages;

@@ -1,7 +1,7 @@
 //! What `bentpipe gateway check` prints.
 
-use crate::Failure;
-use bentpipe_accelerate::deploy::{Check, Standing};
+use crate::{Failure, findings};
+use bentpipe_accelerate::deploy::Check;
 use core::fmt::Write as _;
 use serde_json::json;
 
@@ -29,18 +29,7 @@ pub(super) fn text(file: &str, check: &Check, json: bool) -> Result<String, Fail
         let _ = writeln!(out, "  {line}");
     }
     out += "\nthis machine:\n";
-    let width = check.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
-    for finding in &check.findings {
-        let mark = match finding.standing {
-            Standing::Good => "ok",
-            Standing::Lack => "--",
-            Standing::Bad => "NO",
-        };
-        let _ = writeln!(out, "{mark}  {:width$}  {}", finding.name, finding.found);
-        for mend in &finding.mends {
-            let _ = writeln!(out, "    {:width$}  mend: {mend}", "");
-        }
-    }
+    out += &findings::text(&check.findings);
     out += if check.is_good() { "\nthe gateway would start\n" } else { "\nthe gateway would not start\n" };
     Ok(out)
 }

@@ -5,10 +5,10 @@ mod show;
 mod top;
 
 use crate::{BAD_INPUT, Failure, NOT_MET, input, print};
-use bentpipe_accelerate::deploy::{self, Bare, Event, Level, Live, RUN_FOLDER, Running, Sessions, Start};
-use bentpipe_accelerate::status::client::Client;
+use bentpipe_accelerate::deploy::{self, Bare, Event, Level, Live, RUN_FOLDER, Running, Start};
 use bentpipe_accelerate::status::{Reply, Request};
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
+use bentpipe_service::{Client, Registry};
 use clap::{Args, Subcommand};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -89,32 +89,32 @@ enum Action {
 
 /// Does it; gives the exit status.
 pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
-    let sessions = Sessions::at(&gateway.run_dir);
+    let registry = Registry::at(&gateway.run_dir);
     let name = gateway.name.as_deref();
     let text = match &gateway.action {
         Action::Check { file } => {
-            let check = deploy::check(&read(file).map_err(Failure::Input)?, &sessions, true);
+            let check = deploy::check(&read(file).map_err(Failure::Input)?, &registry, true);
             print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
         Action::Run { file, bare, replace } => {
-            return carry(file, sessions, if *bare { Bare::start } else { Live::start }, *replace);
+            return carry(file, registry, if *bare { Bare::start } else { Live::start }, *replace);
         }
         Action::Stop { keep } => {
-            let name = deploy::stop(&sessions, name, *keep).map_err(|e| refused(&e))?;
+            let name = deploy::stop(&registry, name, *keep).map_err(|e| refused(&e))?;
             let left = if *keep { "; the next run goes on with its connections" } else { "" };
             format!("gateway {name} has ended{left}\n")
         }
-        Action::Undo => undo(&sessions, name)?,
-        Action::Reload => match ask(&mut connect(&sessions, name)?, &Request::Reload)? {
-            Reply::Done { message } => message + "\n",
-            _ => return Err(foreign()),
-        },
-        Action::Status => show::status(&mut connect(&sessions, name)?, gateway.json)?,
-        Action::Flows { from, most } => {
-            show::flows(&mut connect(&sessions, name)?, *from, *most, gateway.json)?
+        Action::Undo => undo(&registry, name)?,
+        Action::Reload => {
+            let done = |reply| if let Reply::Done { message } = reply { Some(message) } else { None };
+            connect(&registry, name)?.ask(&Request::Reload, done)? + "\n"
         }
-        Action::Top { once } => top::run(&mut connect(&sessions, name)?, *once)?,
+        Action::Status => show::status(&mut connect(&registry, name)?, gateway.json)?,
+        Action::Flows { from, most } => {
+            show::flows(&mut connect(&registry, name)?, *from, *most, gateway.json)?
+        }
+        Action::Top { once } => top::run(&mut connect(&registry, name)?, *once)?,
     };
     print(&text).map(|()| 0)
 }
@@ -127,12 +127,12 @@ fn read(path: &Path) -> Result<GatewayFile, String> {
     load(&source).map_err(|diagnostic| diagnostic.to_string())
 }
 
-fn carry(path: &Path, sessions: Sessions, start: Start, replace: bool) -> Result<u8, Failure> {
+fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result<u8, Failure> {
     let file = read(path).map_err(Failure::Input)?;
     let running = Running {
         path: &path.display().to_string(),
         read: &|| read(path),
-        sessions,
+        registry,
         start,
         inline: Some(Live::inline),
         replace,
@@ -161,8 +161,8 @@ fn log(event: &Event) {
     }
 }
 
-fn undo(sessions: &Sessions, name: Option<&str>) -> Result<String, Failure> {
-    let done = deploy::undo(sessions, name).map_err(|e| refused(&e))?;
+fn undo(registry: &Registry, name: Option<&str>) -> Result<String, Failure> {
+    let done = deploy::undo(registry, name).map_err(|e| refused(&e))?;
     if done.is_empty() {
         return Ok("nothing to take back\n".to_owned());
     }
@@ -173,20 +173,7 @@ fn refused(error: &deploy::Error) -> Failure {
     if error.is_refusal() { Failure::Input(error.to_string()) } else { Failure::Run(error.to_string()) }
 }
 
-fn connect(sessions: &Sessions, name: Option<&str>) -> Result<Client, Failure> {
-    let session = sessions.choose(name).map_err(|e| refused(&e))?;
-    Client::connect(&session.socket).map_err(|e| Failure::Run(format!("error: {e}")))
-}
-
-/// Asks; a refusal is an error.
-fn ask(client: &mut Client, request: &Request) -> Result<Reply, Failure> {
-    match client.ask(request).map_err(|e| Failure::Run(format!("error: {e}")))? {
-        Reply::Refused { message } if message.starts_with("error: ") => Err(Failure::Input(message)),
-        Reply::Refused { message } => Err(Failure::Input(format!("error: {message}"))),
-        reply => Ok(reply),
-    }
-}
-
-fn foreign() -> Failure {
-    Failure::Run("error: the gateway answers something else".to_owned())
+fn connect(registry: &Registry, name: Option<&str>) -> Result<Client<Reply>, Failure> {
+    let session = deploy::choose(registry, name).map_err(|e| refused(&e))?;
+    Ok(Client::connect(&session.socket)?)
 }

@@ -4,8 +4,8 @@ use super::show::{heading, look, page, row};
 use crate::Failure;
 use crate::link::{rate, time};
 use crate::top::quits;
-use bentpipe_accelerate::status::client::Client;
-use bentpipe_accelerate::status::{FlowPage, Status, Verdict};
+use bentpipe_accelerate::status::{FlowPage, Reply, Status, Verdict};
+use bentpipe_service::Client;
 use ratatui::Frame;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -17,7 +17,7 @@ const BAR: usize = 24;
 const MOST: usize = 200;
 
 /// Shows the gateway until `q`, or until it ends; returns what to print.
-pub(super) fn run(client: &mut Client, once: bool) -> Result<String, Failure> {
+pub(super) fn run(client: &mut Client<Reply>, once: bool) -> Result<String, Failure> {
     let mut now = both(client)?;
     if once {
         return Ok(plain(&now.0, &now.1));
@@ -48,7 +48,7 @@ pub(super) fn run(client: &mut Client, once: bool) -> Result<String, Failure> {
     ended
 }
 
-fn both(client: &mut Client) -> Result<(Status, FlowPage), Failure> {
+fn both(client: &mut Client<Reply>) -> Result<(Status, FlowPage), Failure> {
     Ok((look(client)?, page(client, 0, MOST)?))
 }
 

@@ -3,9 +3,9 @@
 mod view;
 
 use crate::Failure;
-use crate::link::{ask, failed};
-use bentpipe_emulate::client::Client;
+use bentpipe_emulate::client::find;
 use bentpipe_live::control::{Reply, Request, State};
+use bentpipe_service::Client;
 use clap::Args;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use std::io::{self, IsTerminal as _};
@@ -30,7 +30,7 @@ pub(crate) struct Top {
 
 /// Shows the session until `q`, or until it ends; returns what to print.
 pub(crate) fn run(top: &Top) -> Result<String, Failure> {
-    let (_, mut client) = Client::find(top.session.as_deref()).map_err(|e| failed(&e))?;
+    let mut client = find(top.session.as_deref())?;
     let mut state = look(&mut client)?;
     if top.once {
         park_timeout(EVERY);
@@ -62,11 +62,9 @@ pub(crate) fn run(top: &Top) -> Result<String, Failure> {
     ended
 }
 
-fn look(client: &mut Client) -> Result<State, Failure> {
-    match ask(client, &Request::Show)? {
-        Reply::State(state) => Ok(*state),
-        _ => Err(Failure::Run("error: the session answers something else".to_owned())),
-    }
+fn look(client: &mut Client<Reply>) -> Result<State, Failure> {
+    let state = |reply| if let Reply::State(state) = reply { Some(*state) } else { None };
+    Ok(client.ask(&Request::Show, state)?)
 }
 
 /// Waits for the next look; true when the user has had enough.

@@ -15,16 +15,16 @@ mod nested;
 mod open;
 mod programs;
 mod routes;
-mod signals;
 mod up;
 
+pub(crate) use programs::listen;
 pub use programs::{Ended, News, Stand, check_program};
-pub use signals::Signals;
 pub use up::wait_until_up;
 
-use crate::registry::{Entry, Locked, Registry};
+use crate::registry::Entry;
 use crate::uplink::Uplink;
 use bentpipe_os::netlink::{Mac, Metrics};
+use bentpipe_service::{Lock, Registry};
 use core::net::IpAddr;
 use std::os::fd::OwnedFd;
 
@@ -113,7 +113,7 @@ pub struct Session {
     programs: Vec<programs::Running>,
     uplink: Option<Uplink>,
     /// Held while the session is being made.
-    lock: Option<Locked>,
+    lock: Option<Lock>,
     ended: bool,
 }
 

@@ -6,14 +6,15 @@ use super::{HOST_MAC, HostEnd, HostLayout, INTERFACE, Layout, MTU, PORT_MAC, Ses
 use crate::error::Error;
 use crate::hosts;
 use crate::mend;
-use crate::registry::{self, Entry, HostEntry, Registry, UplinkEntry};
+use crate::registry::{self, Entry, HostEntry};
 use crate::uplink::Uplink;
 use bentpipe_os::capability;
 use bentpipe_os::namespace;
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::{process, sysctl};
+use bentpipe_service::{Process, Registry};
 use core::net::IpAddr;
-use rustix::process::{getegid, getpid};
+use rustix::process::getegid;
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
@@ -31,8 +32,8 @@ impl Session {
     /// # Errors
     /// What is missing, and how to mend it. Nothing is left behind.
     pub fn open(layout: &Layout) -> Result<Self, Error> {
-        let registry = Registry::open()?;
-        let lock = registry.lock()?;
+        let registry = registry::open()?;
+        let lock = registry::lock(&registry)?;
         crate::leftovers::clean(&registry, &mut |_| ());
         let home = namespace::network().map_err(|e| Error::system("the network namespace", e))?;
         let enclosing = Enclosing::find(&registry, &home)?;
@@ -118,7 +119,7 @@ impl Session {
 
     /// Writes down who and where this session is.
     fn register(&mut self) -> Result<(), Error> {
-        let pid = self.entry.pid;
+        let pid = self.entry.process.pid;
         let path = |fd: &OwnedFd| format!("/proc/{pid}/fd/{}", fd.as_raw_fd());
         let text = |host: &HostEnd| host.addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
         self.entry.hosts = self
@@ -156,17 +157,15 @@ impl Session {
     fn add_uplink(&mut self) -> Result<(), Error> {
         let interface = self.hosts[self.far].interface.clone();
         let address = self.hosts[self.far].addresses.clone();
-        let (table, network) = (format!("bentpipe_{}", self.entry.pid), inode(&self.home)?);
-        let entry = UplinkEntry { network, interface, table, settings: Vec::new() };
         let others = self.registry.entries();
-        let (entry, notes) = in_network(&self.home, || (Uplink::plan(entry, &others), Uplink::doubts()))?;
+        let (plan, notes) = in_network(&self.home, || (Uplink::plan(&interface, &others), Uplink::doubts()))?;
         self.notes.extend(notes);
-        let entry = entry?;
+        let plan = plan?;
         // Written down before it is done: whoever cleans up after us must know.
-        self.entry.uplink = Some(entry.clone());
+        self.entry.uplink = Some(plan.clone());
         self.registry.write(&self.entry)?;
         let home = self.home.try_clone().map_err(|e| Error::system("a descriptor", e))?;
-        self.uplink = Some(Uplink::apply(home, &entry, &address)?);
+        self.uplink = Some(Uplink::apply(home, &plan, &address)?);
         let resolv = self.registry.file(&self.id, "resolv");
         if let Some(uplink) = &mut self.uplink {
             uplink.names(&resolv, &address)?;
@@ -177,9 +176,8 @@ impl Session {
 
 /// A name and a place among the addresses, before anything is made.
 fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>) -> Result<Entry, Error> {
-    let pid = getpid().as_raw_nonzero().get();
-    let all = registry.entries();
-    let taken = |id: &str| all.iter().any(|e| e.id == id);
+    let (process, all) = (Process::this(), registry.entries());
+    let taken = |id: &str| all.iter().any(|e: &Entry| e.id == id);
     let id = match &layout.name {
         Some(name) if !is_name(name) => return Err(Error::BadName(name.clone())),
         Some(name) if taken(name) => return Err(Error::Taken(name.clone())),
@@ -187,7 +185,7 @@ fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>
         None => {
             let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
             let stem: String = layout.title.chars().map(plain).take(24).collect();
-            format!("{stem}-{pid}")
+            format!("{stem}-{}", process.pid)
         }
     };
     let depth = match enclosing {
@@ -210,9 +208,7 @@ fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>
     Ok(Entry {
         id,
         title: layout.title.clone(),
-        pid,
-        start_time: process::start_time(pid).unwrap_or(0),
-        boot: registry::boot(),
+        process,
         depth,
         slot: slot as u16,
         slots: slots as u16,
