@@ -1,94 +1,31 @@
 //! The data path with the gateway's node in it, as deployment and status see it.
 //!
-//! The node knows addresses as numbers; rules speak of real ones. So the path tells the real ends of a packet that opens a connection just before it comes, and the rules, which the node
-//! asks in that very call, find them where they were put. Everything else is asked on the data thread, between its turns, and answered with words in place of numbers.
+//! Everything is asked on the data thread, between its turns, and answered with words in place of numbers.
 
 use super::engine::{Engine, Orders};
+use super::event::Event;
+use super::governed::{ADDRESSES, Governed, PolicyContext, Shared, locked};
 use super::resume::{self, Keeping, News};
-use super::run::Event;
-use crate::path::{Addresses, Attendant, Core, Middle, Other, Running, Setup, Unit};
-use crate::policy::{Opening, Policy};
+use crate::path::{Addresses, Attendant, Core, Other, Running, Setup, Unit};
 use crate::status::{Figures, FlowFigures, FlowPage};
-use bentpipe_base::{Addr, Cx, Input, Instant, Node, Packet, Size};
-use bentpipe_gateway::{Config, Copies, FlowReport, Gateway, Limits, Mode, Timeouts, Verdict, Why};
+use bentpipe_base::{Instant, Size};
+use bentpipe_gateway::{Config, Copies, FlowReport, Limits, Mode, Timeouts, Why};
 use bentpipe_os::packet::FramePort;
 use bentpipe_os::{Clock, PacketPort};
-use bentpipe_scenario::gateway_file::{self as file, Action, GatewayFile, Kind, Side};
-use bentpipe_wire::Ends;
-use core::net::IpAddr;
+use bentpipe_scenario::gateway_file::{self as file, GatewayFile, Kind};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A data thread that does not answer within this time has ended, or the machine has other worries.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Ended connections that wait to be taken; more are forgotten, and counted.
 const WAITING: usize = 65_536;
-/// Addresses that are known at a time.
-pub(super) const ADDRESSES: u32 = 1 << 20;
-
-/// What rules need to decide.
-#[derive(Debug)]
-struct Docket {
-    policy: Arc<Policy>,
-    /// Of the packet that opens a connection and is about to come.
-    opening: Option<(usize, Ends)>,
-}
-
-type Shared = Arc<Mutex<Docket>>;
-
-fn locked(docket: &Shared) -> std::sync::MutexGuard<'_, Docket> {
-    // nobody leaves it half changed
-    docket.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A gateway that is told real addresses.
-#[derive(Debug)]
-pub(super) struct Governed {
-    pub(super) gateway: Gateway,
-    docket: Shared,
-}
-
-impl Node for Governed {
-    fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
-        self.gateway.handle(cx, input);
-    }
-}
-
-impl Middle for Governed {
-    fn addresses(&self, each: &mut dyn FnMut(Addr)) {
-        self.gateway.addresses(each);
-    }
-
-    fn release(&mut self, cx: &mut Cx<'_>) {
-        self.gateway.release_all(cx);
-    }
-
-    fn opens(&mut self, side: usize, ends: &Ends) {
-        locked(&self.docket).opening = Some((side, *ends));
-    }
-}
-
-/// What the rules say of a SYN.
-fn decide(docket: &Shared, syn: &Packet) -> Verdict {
-    let docket = locked(docket);
-    let Some((side, ends)) = docket.opening else { return Verdict::Pass };
-    let (from, to): (IpAddr, IpAddr) = match ends {
-        Ends::V4 { src, dst } => (src.into(), dst.into()),
-        Ends::V6 { src, dst } => (src.into(), dst.into()),
-    };
-    let side = if side == 0 { Side::Lan } else { Side::Satellite };
-    let opening = Opening { from, to, from_port: syn.sport, port: syn.dport, dscp: syn.dscp.get(), side };
-    match docket.policy.decide(&opening) {
-        Action::Accelerate => Verdict::Accelerate,
-        Action::Pass => Verdict::Pass,
-    }
-}
 
 /// The node's configuration.
 fn config(orders: &Orders) -> Config {
@@ -134,7 +71,7 @@ enum Ask {
 /// Answers on the data thread.
 struct Clerk {
     asks: Receiver<Ask>,
-    docket: Shared,
+    context: Shared,
     keeping: Keeping,
     closed: VecDeque<FlowFigures>,
     forgotten: u64,
@@ -231,7 +168,7 @@ impl Clerk {
             Some(address) => SocketAddr::new(address, report.ports[i]).to_string(),
             None => format!("?:{}", report.ports[i]),
         };
-        let subscriber = real[0].and_then(|lan| locked(&self.docket).policy.subscriber(lan));
+        let subscriber = real[0].and_then(|lan| locked(&self.context).policy.subscriber(lan));
         let side = |lan| if lan { "lan" } else { "satellite" };
         FlowFigures {
             lan: end(0),
@@ -263,7 +200,7 @@ pub struct Live {
     running: Option<Running<Governed>>,
     asks: Sender<Ask>,
     ended: PipeReader,
-    docket: Shared,
+    context: Shared,
     news: News,
 }
 
@@ -274,20 +211,16 @@ impl Live {
     /// When there can be no thread.
     pub fn start(ports: [Box<dyn PacketPort>; 2], orders: &Orders) -> Result<Box<dyn Engine>, String> {
         let text = |e: io::Error| e.to_string();
-        let docket: Shared =
-            Arc::new(Mutex::new(Docket { policy: Arc::clone(&orders.policy), opening: None }));
+        let context = PolicyContext::new(Arc::clone(&orders.policy));
         let ((asks, asked), (ended, end)) = (channel(), io::pipe().map_err(text)?);
-        let (rules, held, config) = (Arc::clone(&docket), Arc::clone(&docket), config(orders));
+        let (held, config) = (Arc::clone(&context), config(orders));
         let limits = config.limits;
-        let node = move |_: &mut bentpipe_base::World| Governed {
-            gateway: Gateway::new(config).with_rules(Box::new(move |syn| decide(&rules, syn))),
-            docket: held,
-        };
+        let node = move |_: &mut bentpipe_base::World| Governed::new(config, held);
         let news = News::default();
         let (keeping, begin) = resume::begin(orders.keep.as_ref(), &limits, &news);
         let clerk = Clerk {
             asks: asked,
-            docket: Arc::clone(&docket),
+            context: Arc::clone(&context),
             keeping,
             closed: VecDeque::new(),
             forgotten: 0,
@@ -309,7 +242,7 @@ impl Live {
             addresses: ADDRESSES,
             realtime: true,
         });
-        Ok(Box::new(Self { running: Some(running.map_err(text)?), asks, ended, docket, news }))
+        Ok(Box::new(Self { running: Some(running.map_err(text)?), asks, ended, context, news }))
     }
 
     /// Opens the ports of an inline gateway.
@@ -375,7 +308,7 @@ impl Engine for Live {
     }
 
     fn tell(&mut self, orders: &Orders) -> Result<(), String> {
-        locked(&self.docket).policy = Arc::clone(&orders.policy);
+        locked(&self.context).policy = Arc::clone(&orders.policy);
         let config = Box::new(config(orders));
         self.ask(|reply| Ask::Tell(config, reply)).ok_or_else(|| "the data path does not answer".to_owned())
     }

@@ -5,11 +5,14 @@
 
 mod before;
 mod check;
+mod deployment;
 mod divert;
 mod end;
 mod engine;
 mod error;
+mod event;
 mod firewall;
+mod governed;
 mod kept;
 #[cfg(test)]
 mod kept_tests;
@@ -28,12 +31,14 @@ mod watch;
 mod watch_rules;
 
 pub use check::{Check, check};
+pub use deployment::Deployment;
 pub use end::{stop, undo};
 pub use engine::{Bare, Engine, Inline, Orders, Start};
 pub use error::Error;
+pub use event::{Event, Level};
 pub use kept::Place;
 pub use live::Live;
 pub use plan::{Plan, Step};
-pub use run::{Event, Level, Running, run};
+pub use run::run;
 pub use sandbox::Sandbox;
 pub use session::{RUN_FOLDER, Session, choose};

@@ -1,8 +1,9 @@
 //! The file is read again while the gateway runs.
 
+use super::deployment::Deployment;
 use super::divert::{self, Scope};
 use super::engine::Orders;
-use super::run::{self, Gateway, Running};
+use super::run::{self, Gateway};
 use crate::status::{Groups, Records, Verdict};
 use bentpipe_os::nft;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
@@ -11,13 +12,13 @@ impl Gateway {
     /// Takes the file as it is now, in the place of the old one; says so, or why not.
     pub(super) fn exchange(
         &mut self,
-        running: &Running<'_>,
+        deployment: &Deployment<'_>,
         records: &mut Option<Records>,
     ) -> Result<String, String> {
         if let Some(records) = records {
             records.reopen();
         }
-        let file = (running.read)()?;
+        let file = (deployment.read)()?;
         let old = &self.orders.file;
         if file.deploy != old.deploy {
             return Err("error: [deploy] cannot change while the gateway runs\nhelp: restart it".to_owned());
@@ -29,7 +30,7 @@ impl Gateway {
             );
         }
         if file == **old && self.bypass.is_none() {
-            return Ok(format!("{} is as it was", running.path));
+            return Ok(format!("{} is as it was", deployment.path));
         }
         let new = if file.status.records == old.status.records {
             None
@@ -45,7 +46,7 @@ impl Gateway {
         // what was compared was accelerated in another way
         self.groups = Groups::default();
         (self.orders, self.bypass, self.verdict) = (orders, None, Verdict::TooFew);
-        Ok(format!("{} is in force", running.path))
+        Ok(format!("{} is in force", deployment.path))
     }
 
     /// Has the kernel bring what `file` needs beside what the old one did: connections that are accelerated must go on to come, whatever the new rules say of such.

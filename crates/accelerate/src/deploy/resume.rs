@@ -1,8 +1,8 @@
 //! A data path that goes on with the connections of an earlier one, and leaves its own to a later one.
 
+use super::event::{Event, Level};
+use super::governed::{ADDRESSES, Governed};
 use super::kept::{Extent, Keeper, Kept, Place};
-use super::live::{ADDRESSES, Governed};
-use super::run::{Event, Level};
 use crate::path::Core;
 use crate::path::thread::Errand;
 use bentpipe_base::Instant;

@@ -1,7 +1,9 @@
 //! What a gateway does between its start and its end, with a data path that does as it is told.
 
+use super::deployment::Deployment;
 use super::engine::{Engine, Orders};
-use super::run::{Desk, Event, Gateway, Running};
+use super::event::Event;
+use super::run::{Desk, Gateway};
 use super::sandbox::Sandbox;
 use super::session::Session;
 use crate::status::{Figures, FlowFigures, FlowPage, Reply, Request, Verdict};
@@ -86,9 +88,9 @@ impl Stage {
     }
 
     /// Does something with the gateway as its loop does.
-    fn with<T>(&mut self, act: impl FnOnce(&mut Gateway, &mut Running<'_>, &mut Desk) -> T) -> T {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Gateway, &mut Deployment<'_>, &mut Desk) -> T) -> T {
         let (file, log) = (self.file.clone(), &mut self.log);
-        let mut running = Running {
+        let mut deployment = Deployment {
             path: "gw.toml",
             read: &|| Ok(file.clone()),
             registry: Registry::at(&self.folder),
@@ -97,7 +99,7 @@ impl Stage {
             replace: false,
             log: &mut |event| log.push(event.clone()),
         };
-        act(&mut self.gateway, &mut running, &mut self.desk)
+        act(&mut self.gateway, &mut deployment, &mut self.desk)
     }
 
     /// `n` connections end in both groups; those that are accelerated have this many times the speed of the others.
@@ -213,6 +215,6 @@ fn throughput_is_that_of_the_time_between_two_looks() {
     stage.with(Gateway::look);
     stage.script.lock().unwrap().bytes = [1_000_000, 0];
     stage.with(Gateway::look);
-    let status = stage.with(|gateway, running, desk| gateway.status(running, desk.records.as_ref()));
+    let status = stage.with(|gateway, deployment, desk| gateway.status(deployment, desk.records.as_ref()));
     assert!(status.throughput_bps[0] > 8e6 && status.throughput_bps[1] < 1.0, "{:?}", status.throughput_bps);
 }

@@ -52,6 +52,11 @@ pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error
     })
 }
 
+/// Makes the folder if need be. Others may look into it, and ask nothing.
+pub(super) fn make_folder(registry: &Registry) -> Result<(), FileError> {
+    registry.make(0o755)
+}
+
 /// Takes the name; `None` when a gateway of this name runs.
 pub(super) fn lock(registry: &Registry, name: &str) -> Result<Option<Lock>, FileError> {
     Lock::take(&registry.file(name, "lock"))
@@ -111,7 +116,7 @@ mod tests {
         let registry = Registry::at(&folder);
         assert!(registry.entries::<Session>().is_empty() && !is_running(&registry, "a"));
         assert!(matches!(choose(&registry, None), Err(Error::NoneRuns)));
-        registry.make(0o755).unwrap();
+        make_folder(&registry).unwrap();
         let lock = super::lock(&registry, "a").unwrap().expect("a free name");
         assert!(super::lock(&registry, "a").unwrap().is_none(), "taken twice");
         let session = Session { name: "a".to_owned(), process: Process::this(), ..Session::default() };

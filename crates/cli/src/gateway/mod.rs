@@ -5,7 +5,7 @@ mod show;
 mod top;
 
 use crate::{BAD_INPUT, Failure, NOT_MET, input, print};
-use bentpipe_accelerate::deploy::{self, Bare, Event, Level, Live, RUN_FOLDER, Running, Start};
+use bentpipe_accelerate::deploy::{self, Bare, Deployment, Event, Level, Live, RUN_FOLDER, Start};
 use bentpipe_accelerate::status::{Reply, Request};
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
 use bentpipe_service::{Client, Registry};
@@ -129,7 +129,7 @@ fn read(path: &Path) -> Result<GatewayFile, String> {
 
 fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result<u8, Failure> {
     let file = read(path).map_err(Failure::Input)?;
-    let running = Running {
+    let deployment = Deployment {
         path: &path.display().to_string(),
         read: &|| read(path),
         registry,
@@ -138,7 +138,7 @@ fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result
         replace,
         log: &mut log,
     };
-    match deploy::run(running, file) {
+    match deploy::run(deployment, file) {
         Err(error @ deploy::Error::Harm(_)) => {
             // nobody is left to tell when it cannot be written
             let _ = writeln!(io::stderr(), "{error}");
