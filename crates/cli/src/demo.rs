@@ -3,13 +3,13 @@
 //! Two hops alike in real time, in network namespaces, with the kernel's sockets at their ends; in front of one stands a gateway. Where namespaces are not
 //! allowed the same scenario is simulated, and it is said so.
 
-use crate::Failure;
+use crate::input::name_and_value;
+use crate::outcome::{Failure, by_signal, print, say};
 use bentpipe_emulate::measure::{self, Measured, Plan};
 use bentpipe_live::control::FlowState;
 use bentpipe_scenario::{Scenario, Source};
 use bentpipe_sim::Report;
 use core::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The scenario, which users find among the others too.
@@ -24,7 +24,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "DIR", default_value = "bentpipe-demo")]
     out: PathBuf,
     /// Change a parameter: rate, delay or loss; may be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::args::name_and_value)]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     sets: Vec<(String, String)>,
     /// Simulate it, in place of using this machine's TCP.
     #[arg(long)]
@@ -53,10 +53,9 @@ pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
             Err(why) => return Err(Failure::Run(why.to_string())),
         }
     };
-    crate::print(&(summary(&report) + "\n" + &report.to_text()))?;
+    print(&(summary(&report) + "\n" + &report.to_text()))?;
     say(&format!("the page with pictures: {}", demo.out.join("report.html").display()));
-    let status = interrupted.map_or(0, |signal| crate::compare::BY_SIGNAL + signal.as_raw());
-    Ok(u8::try_from(status).unwrap_or(1))
+    Ok(by_signal(interrupted))
 }
 
 fn simulate(scenario: &Scenario, out: &Path) -> Result<Report, Failure> {
@@ -77,11 +76,6 @@ fn emulate(scenario: &Scenario, out: &Path) -> Result<Measured, measure::Error> 
     let whole = scenario.links.first().map_or(1.0, |l| l.forward.rate.bps() as f64);
     let begun = &mut || say(&heading(scenario));
     measure::run_seen(&plan, begun, &mut |line| say(line), &mut |now, flows| say(&row(now, flows, whole)))
-}
-
-fn say(line: &str) {
-    // Nothing is left to tell a user whose standard error is closed.
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn heading(scenario: &Scenario) -> String {

@@ -1,6 +1,7 @@
 //! `bentpipe doctor`: what this machine can do.
 
-use crate::{Failure, findings};
+use crate::findings;
+use crate::outcome::Failure;
 use bentpipe_emulate::doctor::examine;
 use bentpipe_emulate::{Error, leftovers, registry};
 use bentpipe_service::{Finding, Standing};

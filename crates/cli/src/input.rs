@@ -1,13 +1,35 @@
 //! From a path to a scenario.
 
-use crate::Failure;
-use crate::args::Input;
 use crate::options::{blamed, words};
+use crate::outcome::Failure;
 use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, Place, ReferenceSpec, Scenario, Source};
 use bentpipe_sim::reference;
+use clap::Args;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A scenario and what the command line changes about it.
+#[derive(Debug, Args)]
+pub(crate) struct Input {
+    /// Scenario file.
+    pub(crate) file: PathBuf,
+    /// Seed of every random stream, instead of the file's.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Give a parameter of the file another value; may be repeated.
+    ///
+    /// The value is written as in the file but without quotes: loss=1e-3, window='64 segments', delayed_ack=on.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(crate) sets: Vec<(String, String)>,
+}
+
+pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}
 
 /// Reads the file that the command line names.
 pub(crate) fn source(input: &Input) -> Result<Source, Failure> {

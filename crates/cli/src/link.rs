@@ -1,7 +1,7 @@
 //! `bentpipe link`: shows and changes a link that is running.
 
-use crate::Failure;
-use bentpipe_emulate::client::{FindError, find};
+use crate::outcome::Failure;
+use bentpipe_emulate::client::find;
 use bentpipe_live::control::{Done, LinkState, On, Reply, Request, State, Values, Way};
 use bentpipe_scenario::{Diagnostic, change, length};
 use clap::{Args, Subcommand, ValueEnum};
@@ -124,15 +124,6 @@ fn request(action: &Action) -> Result<Request, Failure> {
         }
         Action::Reset { on } => Request::Reset { on: on.on() },
     })
-}
-
-impl From<FindError> for Failure {
-    fn from(error: FindError) -> Self {
-        match error {
-            FindError::Client(error) => error.into(),
-            other => Self::Input(format!("error: {other}")),
-        }
-    }
 }
 
 fn changed(done: &Done) -> String {

@@ -1,6 +1,6 @@
 //! Faults in options, drawn as those of files are: with the place underlined and what to write instead.
 
-use crate::Failure;
+use crate::outcome::Failure;
 use bentpipe_scenario::{Diagnostic, Place};
 use bentpipe_sim::metric;
 use core::ops::Range;

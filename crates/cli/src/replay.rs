@@ -1,6 +1,6 @@
 //! `bentpipe replay`: a live run again, under simulated time.
 
-use crate::Failure;
+use crate::outcome::Failure;
 use bentpipe_live::replay::{ReplayError, replay};
 use std::path::Path;
 

@@ -1,10 +1,9 @@
 //! The one place that calls the simulator.
 
-use crate::Failure;
 use crate::expect::Expect;
 use crate::options::refused;
+use crate::outcome::{Failure, say};
 use bentpipe_scenario::Scenario;
-use std::io::{self, Write as _};
 use std::path::Path;
 
 /// Runs a scenario; returns the report as text, or as JSON. With `out`, everything else goes into that folder. True when
@@ -23,8 +22,7 @@ pub(crate) fn run(
         Some(folder) => {
             let (report, files) = bentpipe_results::run(folder, scenario)
                 .map_err(|error| Failure::Run(format!("error: {error}")))?;
-            // Nothing is left to tell a user whose standard error is closed.
-            let _ = writeln!(io::stderr(), "{} files in {}", files.len(), folder.display());
+            say(&format!("{} files in {}", files.len(), folder.display()));
             report
         }
     };
@@ -34,7 +32,7 @@ pub(crate) fn run(
         for expect in expects {
             let (met, line) = expect.judge(&value).map_err(|e| Failure::Input(format!("error: {e}")))?;
             all_met &= met;
-            let _ = writeln!(io::stderr(), "{line}");
+            say(&line);
         }
     }
     let text = if json { report.to_json() + "\n" } else { report.to_text() };

@@ -1,6 +1,7 @@
 //! What `bentpipe gateway check` prints.
 
-use crate::{Failure, findings};
+use crate::findings;
+use crate::outcome::Failure;
 use bentpipe_accelerate::deploy::Check;
 use core::fmt::Write as _;
 use serde_json::json;

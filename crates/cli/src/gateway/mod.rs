@@ -4,13 +4,13 @@ mod check;
 mod show;
 mod top;
 
-use crate::{BAD_INPUT, Failure, NOT_MET, input, print};
+use crate::input;
+use crate::outcome::{BAD_INPUT, Failure, NOT_MET, print, say};
 use bentpipe_accelerate::deploy::{self, Bare, Deployment, Event, Level, Live, RUN_FOLDER, Start};
 use bentpipe_accelerate::status::{Reply, Request};
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
 use bentpipe_service::{Client, Registry};
 use clap::{Args, Subcommand};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -140,8 +140,7 @@ fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result
     };
     match deploy::run(deployment, file) {
         Err(error @ deploy::Error::Harm(_)) => {
-            // nobody is left to tell when it cannot be written
-            let _ = writeln!(io::stderr(), "{error}");
+            say(&error.to_string());
             Ok(NOT_MET)
         }
         ended => ended.map(|()| 0).map_err(|e| refused(&e)),
@@ -156,8 +155,7 @@ fn log(event: &Event) {
     };
     for line in event.text.lines() {
         let text = line.replace('\\', "\\\\").replace('"', "\\\"");
-        // nobody is left to tell when it cannot be written
-        let _ = writeln!(io::stderr(), "level={level} event=\"{}\" text=\"{text}\"", event.name);
+        say(&format!("level={level} event=\"{}\" text=\"{text}\"", event.name));
     }
 }
 

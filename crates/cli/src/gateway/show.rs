@@ -1,7 +1,7 @@
 //! What `bentpipe gateway status` and `flows` print.
 
-use crate::Failure;
 use crate::link::{rate, time};
+use crate::outcome::Failure;
 use bentpipe_accelerate::status::{FlowFigures, FlowPage, Reply, Request, Status};
 use bentpipe_service::Client;
 use core::fmt::Write as _;

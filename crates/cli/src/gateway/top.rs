@@ -1,8 +1,8 @@
 //! `bentpipe gateway top`: a running gateway in the terminal, a few times a second.
 
 use super::show::{heading, look, page, row};
-use crate::Failure;
 use crate::link::{rate, time};
+use crate::outcome::Failure;
 use crate::top::quits;
 use bentpipe_accelerate::status::{FlowPage, Reply, Status, Verdict};
 use bentpipe_service::Client;

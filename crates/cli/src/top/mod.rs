@@ -2,7 +2,7 @@
 
 mod view;
 
-use crate::Failure;
+use crate::outcome::Failure;
 use bentpipe_emulate::client::find;
 use bentpipe_live::control::{Reply, Request, State};
 use bentpipe_service::Client;

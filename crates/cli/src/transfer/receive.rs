@@ -1,8 +1,8 @@
 //! `bentpipe receive [ADDR:]PORT [FILE]`.
 
+use super::common::{Common, failed, opened, own, seed};
 use super::progress::Progress;
-use super::{Common, failed, opened, own, say, seed};
-use crate::Failure;
+use crate::outcome::{Failure, say};
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::Guest;
 use bentpipe_live::transfer::{self, Sink};

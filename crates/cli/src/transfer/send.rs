@@ -1,8 +1,8 @@
 //! `bentpipe send HOST:PORT [FILE]`.
 
+use super::common::{Common, Reports, failed as failure_of, opened, own, seed};
 use super::progress::Progress;
-use super::{Common, Reports, opened, own, say, seed};
-use crate::Failure;
+use crate::outcome::{Failure, say};
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::Guest;
 use bentpipe_live::transfer::{self, Choice, Source};
@@ -61,7 +61,7 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
                 progress.end();
                 return arrived(&mut reports, &choice, *to, sent);
             }
-            Err(why) if why.may_try_another() && i + 1 < all => failure = super::failed(&why.why),
+            Err(why) if why.may_try_another() && i + 1 < all => failure = failure_of(&why.why),
             Err(why) => {
                 progress.end();
                 return Err(broken(&mut reports, &choice, &guest, why));
@@ -83,7 +83,7 @@ fn broken(reports: &mut Reports<'_>, choice: &Choice, guest: &Guest, failed: tra
             say(&fault);
         }
     }
-    super::failed(&failed.why)
+    failure_of(&failed.why)
 }
 
 /// What is said of one that did.
