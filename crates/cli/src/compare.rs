@@ -47,14 +47,13 @@ pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
     };
     let measured = measure::run(&plan, &mut || announce(), &mut |line| say(line))?;
     if let Some(signal) = measured.interrupted {
-        return Err(Failure::Run(format!("error: signal {} ended the emulated run", signal.as_raw())));
+        return Err(Failure::Run(format!("signal {} ended the emulated run", signal.as_raw())));
     }
     let simulated = match &options.out {
         None => bentpipe_sim::run(&plan.scenario),
         Some(dir) => {
             let folder = dir.join("simulated");
-            let failed = |error| Failure::Run(format!("error: {error}"));
-            bentpipe_results::run(&folder, &plan.scenario).map_err(failed)?.0
+            bentpipe_results::run(&folder, &plan.scenario).map_err(Failure::run)?.0
         }
     };
     let comparison = Comparison::new(simulated, measured.report);

@@ -34,8 +34,7 @@ pub(crate) struct Demo {
 /// Runs it; gives the exit status.
 pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
     let source = Source::new("accelerate.toml", SCENARIO);
-    let scenario = bentpipe_scenario::load(&source, &demo.sets, None)
-        .map_err(|fault| Failure::Input(fault.to_string()))?;
+    let scenario = bentpipe_scenario::load(&source, &demo.sets, None)?;
     say(&scenario.title);
     let mut interrupted = None;
     let report = if demo.simulated {
@@ -47,10 +46,10 @@ pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
                 measured.report
             }
             Err(why) if why.is_refusal() => {
-                say(&format!("{why}\nnote: simulated instead, with bentpipe's own TCP at both ends"));
+                say(&format!("error: {why}\nnote: simulated instead, with bentpipe's own TCP at both ends"));
                 simulate(&scenario, &demo.out)?
             }
-            Err(why) => return Err(Failure::Run(why.to_string())),
+            Err(why) => return Err(Failure::run(why)),
         }
     };
     print(&(summary(&report) + "\n" + &report.to_text()))?;
@@ -59,8 +58,7 @@ pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
 }
 
 fn simulate(scenario: &Scenario, out: &Path) -> Result<Report, Failure> {
-    let failed = |error| Failure::Run(format!("error: {error}"));
-    Ok(bentpipe_results::run(out, scenario).map_err(failed)?.0)
+    Ok(bentpipe_results::run(out, scenario).map_err(Failure::run)?.0)
 }
 
 fn emulate(scenario: &Scenario, out: &Path) -> Result<Measured, measure::Error> {

@@ -5,7 +5,7 @@ use crate::outcome::{Failure, by_signal, print, say};
 use bentpipe_emulate::emulation::{self, Plan};
 use bentpipe_emulate::report::capture_everything;
 use bentpipe_emulate::{measure, named, run as helper};
-use bentpipe_scenario::{Diagnostic, Scenario, Source, profiles};
+use bentpipe_scenario::{Scenario, Source, profiles};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -108,13 +108,12 @@ pub(crate) fn become_program(options: &Run) -> u8 {
 }
 
 fn plan(options: &Emulate) -> Result<Plan, Failure> {
-    let refused = |fault: Box<Diagnostic>| Failure::Input(fault.to_string());
     let (mut scenario, title) = if is_file(&options.link) {
         from_file(options)?
     } else {
-        let mut scenario = named::named(&options.link, options.seed).map_err(refused)?;
+        let mut scenario = named::named(&options.link, options.seed)?;
         let words: Vec<String> = options.sets.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        named::change(&mut scenario, &bentpipe_scenario::change(&words).map_err(refused)?);
+        named::change(&mut scenario, &bentpipe_scenario::change(&words)?);
         (scenario, options.link.clone())
     };
     // a file says itself what is to be captured
@@ -179,8 +178,7 @@ fn is_file(link: &str) -> bool {
 fn from_file(options: &Emulate) -> Result<(Scenario, String), Failure> {
     let path = Path::new(&options.link);
     let source: Source = input::file(path)?;
-    let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))
-        .map_err(|fault| Failure::Input(fault.to_string()))?;
+    let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))?;
     let title = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     Ok((scenario, title))
 }

@@ -31,31 +31,19 @@ pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads the file that the command line names.
-pub(crate) fn source(input: &Input) -> Result<Source, Failure> {
-    file(&input.file)
-}
-
-/// Reads a scenario file.
+/// Reads a scenario file or a gateway file.
 pub(crate) fn file(path: &Path) -> Result<Source, Failure> {
     let name = path.display().to_string();
-    let bytes = read(path, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
-    Source::from_bytes(name, &bytes).map_err(|diagnostic| Failure::Input(diagnostic.to_string()))
+    let bytes = read(path, MAX_FILE).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+    Ok(Source::from_bytes(name, &bytes)?)
 }
 
 /// Reads, checks and resolves the scenario that the command line names.
 pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
-    let name = input.file.display().to_string();
-    let bytes =
-        read(&input.file, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
-    Source::from_bytes(name, &bytes)
-        .and_then(|source| {
-            let files = &Beside(&input.file);
-            let scenario = bentpipe_scenario::load_with(&source, &input.sets, input.seed, files)?;
-            reference::check(&scenario).map_err(|(spec, fault)| misplaced(&source, spec, &fault))?;
-            Ok(scenario)
-        })
-        .map_err(|diagnostic: Box<Diagnostic>| Failure::Input(diagnostic.to_string()))
+    let source = file(&input.file)?;
+    let scenario = bentpipe_scenario::load_with(&source, &input.sets, input.seed, &Beside(&input.file))?;
+    reference::check(&scenario).map_err(|(spec, fault)| misplaced(&source, spec, &fault))?;
+    Ok(scenario)
 }
 
 /// A reference to what the run will not have: shown where the file says it.

@@ -3,7 +3,7 @@
 use crate::outcome::Failure;
 use bentpipe_emulate::client::find;
 use bentpipe_live::control::{Done, LinkState, On, Reply, Request, State, Values, Way};
-use bentpipe_scenario::{Diagnostic, change, length};
+use bentpipe_scenario::{change, length};
 use clap::{Args, Subcommand, ValueEnum};
 use core::fmt::Write as _;
 use std::thread::park_timeout;
@@ -101,9 +101,7 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
         reply = client.ask(&request, Some)?;
     }
     if link.json {
-        return serde_json::to_string_pretty(&reply)
-            .map(|text| text + "\n")
-            .map_err(|e| Failure::Run(format!("error: {e}")));
+        return serde_json::to_string_pretty(&reply).map(|text| text + "\n").map_err(Failure::run);
     }
     Ok(match reply {
         Reply::State(state) => show(&state),
@@ -113,15 +111,10 @@ pub(crate) fn run(link: &Link) -> Result<String, Failure> {
 }
 
 fn request(action: &Action) -> Result<Request, Failure> {
-    let refused = |d: Box<Diagnostic>| Failure::Input(d.to_string());
     Ok(match action {
         Action::Show => Request::Show,
-        Action::Set { changes, on } => {
-            Request::Set { on: on.on(), values: Values::from(&change(changes).map_err(refused)?) }
-        }
-        Action::Outage { length: word, on } => {
-            Request::Outage { on: on.on(), length_ns: length(word).map_err(refused)?.0 }
-        }
+        Action::Set { changes, on } => Request::Set { on: on.on(), values: Values::from(&change(changes)?) },
+        Action::Outage { length: word, on } => Request::Outage { on: on.on(), length_ns: length(word)?.0 },
         Action::Reset { on } => Request::Reset { on: on.on() },
     })
 }

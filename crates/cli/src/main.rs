@@ -21,7 +21,7 @@ mod transfer;
 
 use args::{Args, Command, Page};
 use clap::Parser as _;
-use outcome::{BAD_INPUT, FAILED, Failure, NOT_MET, print, say};
+use outcome::{Failure, NOT_MET, print};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -39,14 +39,11 @@ fn main() -> ExitCode {
         Some(Err(failure)) => Err(failure),
         None => run(&command),
     };
-    let (text, code) = match outcome.and_then(|(output, met)| print(&output).map(|()| met)) {
-        Ok(true) => return ExitCode::SUCCESS,
-        Ok(false) => return ExitCode::from(NOT_MET),
-        Err(Failure::Input(text)) => (text, BAD_INPUT),
-        Err(Failure::Run(text)) => (text, FAILED),
-    };
-    say(&text);
-    ExitCode::from(code)
+    match outcome.and_then(|(output, met)| print(&output).map(|()| met)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(NOT_MET),
+        Err(failure) => ExitCode::from(failure.report()),
+    }
 }
 
 /// Runs a command; returns what goes to standard output, and whether all that was expected is met.

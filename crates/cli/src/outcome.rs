@@ -1,8 +1,11 @@
 //! How a command ends: what it prints, and its exit status.
 
+use bentpipe_accelerate::deploy;
 use bentpipe_emulate::client::FindError;
 use bentpipe_emulate::{Error, measure};
+use bentpipe_scenario::Diagnostic;
 use bentpipe_service::ClientError;
+use core::fmt::Display;
 use rustix::process::Signal;
 use std::io::{self, Write as _};
 
@@ -15,33 +18,68 @@ pub(crate) const NOT_MET: u8 = 3;
 
 /// Why a command ended early.
 pub(crate) enum Failure {
-    /// The user's input is at fault; the text says where.
+    /// The user's input is at fault; the text says where. It has no `error: ` in front.
     Input(String),
     /// Something else went wrong.
     Run(String),
 }
 
+impl Failure {
+    pub(crate) fn input(error: impl Display) -> Self {
+        Self::Input(error.to_string())
+    }
+
+    pub(crate) fn run(error: impl Display) -> Self {
+        Self::Run(error.to_string())
+    }
+
+    /// A `refusal` is the user's fault.
+    fn of(error: impl Display, refusal: bool) -> Self {
+        if refusal { Self::input(error) } else { Self::run(error) }
+    }
+
+    /// Says it on standard error; gives the exit status.
+    pub(crate) fn report(&self) -> u8 {
+        let (Self::Input(text) | Self::Run(text)) = self;
+        say(&format!("error: {text}"));
+        if matches!(self, Self::Input(_)) { BAD_INPUT } else { FAILED }
+    }
+}
+
+impl From<Box<Diagnostic>> for Failure {
+    fn from(error: Box<Diagnostic>) -> Self {
+        Self::input(error)
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        if error.is_refusal() { Self::Input(error.to_string()) } else { Self::Run(error.to_string()) }
+        Self::of(&error, error.is_refusal())
     }
 }
 
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
-        if error.is_refusal() { Self::Input(error.to_string()) } else { Self::Run(error.to_string()) }
+        Self::of(&error, error.is_refusal())
+    }
+}
+
+impl From<deploy::Error> for Failure {
+    fn from(error: deploy::Error) -> Self {
+        match &error {
+            deploy::Error::Missing(findings) => {
+                let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
+                Self::Input(each.join("\nerror: "))
+            }
+            _ => Self::of(&error, error.is_refusal()),
+        }
     }
 }
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        match error {
-            ClientError::Refused(refusal) if refusal.message.starts_with("error: ") => {
-                Self::Input(refusal.to_string())
-            }
-            ClientError::Refused(refusal) => Self::Input(format!("error: {refusal}")),
-            other => Self::Run(format!("error: {other}")),
-        }
+        let refusal = matches!(error, ClientError::Refused(_));
+        Self::of(error, refusal)
     }
 }
 
@@ -49,7 +87,7 @@ impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
         match error {
             FindError::Client(error) => error.into(),
-            other => Self::Input(format!("error: {other}")),
+            other => Self::input(other),
         }
     }
 }
@@ -65,7 +103,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // Whoever reads our output may stop early, as `head` does.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Run(format!("error: standard output: {error}")))
+            Err(Failure::Run(format!("standard output: {error}")))
         }
         _ => Ok(()),
     }

@@ -1,7 +1,6 @@
 //! The one place that calls the simulator.
 
 use crate::expect::Expect;
-use crate::options::refused;
 use crate::outcome::{Failure, say};
 use bentpipe_scenario::Scenario;
 use std::path::Path;
@@ -15,13 +14,12 @@ pub(crate) fn run(
     expects: &[Expect],
 ) -> Result<(String, bool), Failure> {
     for expect in expects {
-        expect.check(scenario).map_err(|fault| refused(&fault))?;
+        expect.check(scenario)?;
     }
     let report = match out {
         None => bentpipe_sim::run(scenario),
         Some(folder) => {
-            let (report, files) = bentpipe_results::run(folder, scenario)
-                .map_err(|error| Failure::Run(format!("error: {error}")))?;
+            let (report, files) = bentpipe_results::run(folder, scenario).map_err(Failure::run)?;
             say(&format!("{} files in {}", files.len(), folder.display()));
             report
         }
@@ -30,7 +28,7 @@ pub(crate) fn run(
     if !expects.is_empty() {
         let value = serde_json::to_value(&report).unwrap_or_default();
         for expect in expects {
-            let (met, line) = expect.judge(&value).map_err(|e| Failure::Input(format!("error: {e}")))?;
+            let (met, line) = expect.judge(&value).map_err(Failure::input)?;
             all_met &= met;
             say(&line);
         }

@@ -1,7 +1,7 @@
 //! `bentpipe sweep` and `bentpipe merge`.
 
 use crate::input::{self, Input, name_and_value};
-use crate::options::{Given, blamed, refused, words};
+use crate::options::{Given, blamed, words};
 use crate::outcome::{Failure, say};
 use bentpipe_scenario::{Diagnostic, Measures, Place, Precision, Source, SweepSpec, amount};
 use bentpipe_sim::metric;
@@ -60,9 +60,9 @@ fn threads(text: &str) -> Result<usize, String> {
 
 /// Makes the runs that are missing, then the tables.
 pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
-    let source = input::source(&args.input)?;
-    let spec = bentpipe_scenario::sweep(&source).map_err(|d| refused(&d))?;
-    let spec = changed(spec, args).map_err(|d| refused(&d))?;
+    let source = input::file(&args.input.file)?;
+    let spec = bentpipe_scenario::sweep(&source)?;
+    let spec = changed(spec, args)?;
     let job = Job {
         source: &source,
         files: &input::Beside(&args.input.file),
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
             .cloned()
             .collect(),
         seed: args.input.seed,
-        shard: args.shard.as_deref().map(shard).transpose().map_err(|d| refused(&d))?,
+        shard: args.shard.as_deref().map(shard).transpose()?,
         spec,
         threads: args.threads,
     };
@@ -104,18 +104,18 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
 /// Puts shards together.
 pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
     bentpipe_sweep::merge(shards, out).map(|()| String::new()).map_err(|error| match error {
-        Error::File { .. } => Failure::Run(error.to_string()),
-        _ => Failure::Input(error.to_string()),
+        Error::File { .. } => Failure::run(error),
+        _ => Failure::input(error),
     })
 }
 
 /// Faults are shown where the user wrote them.
 fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
     match error {
-        Error::File { .. } => Failure::Run(error.to_string()),
+        Error::File { .. } => Failure::run(error),
         Error::Input(text) => Failure::Input(text),
-        Error::Metric { text, error } => refused(&unmeasurable(&text, &error, args, source)),
-        Error::Cell { diagnostic, cell } => refused(&in_axis(diagnostic, &cell, args)),
+        Error::Metric { text, error } => unmeasurable(&text, &error, args, source).into(),
+        Error::Cell { diagnostic, cell } => in_axis(diagnostic, &cell, args).into(),
     }
 }
 

@@ -27,8 +27,7 @@ fn leftovers_of_the_dead() -> Finding {
     match registry::open() {
         Err(error) => {
             let text = error.to_string();
-            let mut lines =
-                text.lines().map(|l| l.trim_start_matches("error: ").trim_start_matches("help: "));
+            let mut lines = text.split("\nhelp: ");
             let found = lines.next().unwrap_or_default().to_owned();
             Finding { mends: lines.map(str::to_owned).collect(), ..Finding::bad(name, found) }
         }
@@ -125,10 +124,9 @@ fn namespaces() -> Vec<Finding> {
         netlink.set_up("p0")?;
         Ok(host)
     };
-    let plain = |error: String| error.trim_start_matches("error: ").to_owned();
     let held = pair();
     if let Err(error) = &held {
-        let found = plain(error.to_string());
+        let found = error.to_string();
         let mut mends = mend::user_namespaces();
         if found.contains("pair of interfaces") {
             mends = vec!["sudo modprobe veth".to_owned()];

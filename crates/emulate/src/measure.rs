@@ -60,13 +60,13 @@ pub enum Error {
     #[error(transparent)]
     Flows(#[from] flows::Error),
     /// The links.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Live(#[from] LiveError),
     /// The control socket.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Server(#[from] ServerError),
     /// The folder of results.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Results(#[from] bentpipe_results::Error),
 }
 

@@ -69,7 +69,12 @@ impl<R: Reply> Client<R> {
         let silent = |source| ClientError::Silent { service: R::SERVICE, path: self.path.clone(), source };
         let answer = exchange(&mut self.stream, request).map_err(silent)?;
         let reply: R = serde_json::from_slice(&answer).map_err(|_| ClientError::Unexpected(R::SERVICE))?;
-        wanted(reply.accepted().map_err(ClientError::Refused)?).ok_or(ClientError::Unexpected(R::SERVICE))
+        let accepted = reply.accepted().map_err(|mut refusal| {
+            // a gateway of version 0.1.0 put it in front itself
+            refusal.message = refusal.message.trim_start_matches("error: ").to_owned();
+            ClientError::Refused(refusal)
+        })?;
+        wanted(accepted).ok_or(ClientError::Unexpected(R::SERVICE))
     }
 }
 

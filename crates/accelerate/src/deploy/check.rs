@@ -256,7 +256,7 @@ fn rehearsal(plan: &Plan) -> Finding {
         namespace::new_network().map_err(|e| format!("a network namespace: {e}"))?;
         let mut netlink = Netlink::open().map_err(|e| e.to_string())?;
         netlink.set_up("lo").map_err(|e| e.to_string())?;
-        setup::apply(&plan).map(drop).map_err(|e| e.to_string().replacen("error: ", "", 1))
+        setup::apply(&plan).map(drop).map_err(|e| e.to_string())
     };
     let ended = Builder::new().name(name.to_owned()).spawn(act).map(std::thread::JoinHandle::join);
     match ended {

@@ -1,6 +1,7 @@
 //! What a gateway is run with.
 
 use super::engine::{Inline, Start};
+use super::error::Error;
 use super::event::{Event, Level};
 use bentpipe_scenario::gateway_file::GatewayFile;
 use bentpipe_service::Registry;
@@ -9,8 +10,8 @@ use bentpipe_service::Registry;
 pub struct Deployment<'a> {
     /// Its file, as it is named in messages.
     pub path: &'a str,
-    /// Reads the file, now and for a reload; an error is the whole picture.
-    pub read: &'a dyn Fn() -> Result<GatewayFile, String>,
+    /// Reads the file again.
+    pub read: &'a dyn Fn() -> Result<GatewayFile, Error>,
     /// Where session files are.
     pub registry: Registry,
     /// The data path.

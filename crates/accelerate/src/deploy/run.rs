@@ -267,7 +267,7 @@ impl Gateway {
                 }
                 match self.exchange(deployment, &mut desk.records) {
                     Ok(text) => deployment.say(Level::Info, "reloaded", text),
-                    Err(text) => deployment.say(Level::Warning, "not reloaded", text),
+                    Err(error) => deployment.say(Level::Warning, "not reloaded", error.to_string()),
                 }
             }
             self.answer(deployment, desk);
@@ -311,7 +311,7 @@ impl Gateway {
                     reload.push(message.clone());
                     Reply::Done { message }
                 }
-                Err(message) => Reply::Refused(message.into()),
+                Err(error) => Reply::Refused(error.to_string().into()),
             },
             Request::Stop { keep } => {
                 self.stops = Some(keep);

@@ -17,9 +17,7 @@ pub(super) fn text(file: &str, check: &Check, json: bool) -> Result<String, Fail
             "steps": steps,
             "findings": check.findings,
         });
-        return serde_json::to_string_pretty(&value)
-            .map(|text| text + "\n")
-            .map_err(|e| Failure::Run(format!("error: {e}")));
+        return serde_json::to_string_pretty(&value).map(|text| text + "\n").map_err(Failure::run);
     }
     let mut out = String::from("would go through the gateway:\n");
     for line in &check.intercepted {

@@ -93,7 +93,7 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
     let name = gateway.name.as_deref();
     let text = match &gateway.action {
         Action::Check { file } => {
-            let check = deploy::check(&read(file).map_err(Failure::Input)?, &registry, true);
+            let check = deploy::check(&read(file)?, &registry, true);
             print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
@@ -101,7 +101,7 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
             return carry(file, registry, if *bare { Bare::start } else { Live::start }, *replace);
         }
         Action::Stop { keep } => {
-            let name = deploy::stop(&registry, name, *keep).map_err(|e| refused(&e))?;
+            let name = deploy::stop(&registry, name, *keep)?;
             let left = if *keep { "; the next run goes on with its connections" } else { "" };
             format!("gateway {name} has ended{left}\n")
         }
@@ -119,19 +119,18 @@ pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
     print(&text).map(|()| 0)
 }
 
-/// Reads a gateway file; an error is the whole picture.
-fn read(path: &Path) -> Result<GatewayFile, String> {
-    let source = input::file(path).map_err(|failure| match failure {
-        Failure::Input(text) | Failure::Run(text) => text,
-    })?;
-    load(&source).map_err(|diagnostic| diagnostic.to_string())
+/// Reads a gateway file; a fault in it is the user's.
+fn read(path: &Path) -> Result<GatewayFile, Failure> {
+    Ok(load(&input::file(path)?)?)
 }
 
 fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result<u8, Failure> {
-    let file = read(path).map_err(Failure::Input)?;
+    let file = read(path)?;
     let deployment = Deployment {
         path: &path.display().to_string(),
-        read: &|| read(path),
+        read: &|| {
+            read(path).map_err(|(Failure::Input(text) | Failure::Run(text))| deploy::Error::Reload(text))
+        },
         registry,
         start,
         inline: Some(Live::inline),
@@ -140,10 +139,10 @@ fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result
     };
     match deploy::run(deployment, file) {
         Err(error @ deploy::Error::Harm(_)) => {
-            say(&error.to_string());
+            Failure::run(error).report();
             Ok(NOT_MET)
         }
-        ended => ended.map(|()| 0).map_err(|e| refused(&e)),
+        ended => Ok(ended.map(|()| 0)?),
     }
 }
 
@@ -160,18 +159,14 @@ fn log(event: &Event) {
 }
 
 fn undo(registry: &Registry, name: Option<&str>) -> Result<String, Failure> {
-    let done = deploy::undo(registry, name).map_err(|e| refused(&e))?;
+    let done = deploy::undo(registry, name)?;
     if done.is_empty() {
         return Ok("nothing to take back\n".to_owned());
     }
     Ok(done.join("\n") + "\n")
 }
 
-fn refused(error: &deploy::Error) -> Failure {
-    if error.is_refusal() { Failure::Input(error.to_string()) } else { Failure::Run(error.to_string()) }
-}
-
 fn connect(registry: &Registry, name: Option<&str>) -> Result<Client<Reply>, Failure> {
-    let session = deploy::choose(registry, name).map_err(|e| refused(&e))?;
+    let session = deploy::choose(registry, name)?;
     Ok(Client::connect(&session.socket)?)
 }

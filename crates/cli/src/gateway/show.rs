@@ -54,7 +54,7 @@ pub(super) fn flows(
 }
 
 fn pretty(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map(|t| t + "\n").map_err(|e| Failure::Run(format!("error: {e}")))
+    serde_json::to_string_pretty(value).map(|t| t + "\n").map_err(Failure::run)
 }
 
 /// One line each: what it is, its traffic, its connections, the hop, what was lost here, and the proof.

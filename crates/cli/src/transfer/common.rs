@@ -1,10 +1,9 @@
 //! What `bentpipe send` and `bentpipe receive` have in common.
 
 use crate::input::name_and_value;
-use crate::options::refused;
 use crate::outcome::{Failure, print, say};
 use bentpipe_base::Duration;
-use bentpipe_live::transfer::{Choice, TransferError, choose};
+use bentpipe_live::transfer::{Choice, choose};
 use bentpipe_sim::Report;
 use bentpipe_sim::report::FlowReport;
 use bentpipe_tcp::Scheme;
@@ -35,7 +34,7 @@ pub(crate) struct Common {
 
 impl Common {
     pub(super) fn choice(&self, title: &str) -> Result<Choice, Failure> {
-        let choice = choose(title, &self.tcp, &self.sets).map_err(|d| refused(&d))?;
+        let choice = choose(title, &self.tcp, &self.sets)?;
         if self.tcp == Scheme::SWIFT {
             say(
                 "note: `swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020",
@@ -78,7 +77,7 @@ impl Reports<'_> {
         report.seed = None;
         let json = report.to_json() + "\n";
         let written = self.file.as_mut().map_or(Ok(()), |(path, file)| {
-            replace(file, &json).map_err(|e| Failure::Run(format!("error: {}: {e}", path.display())))
+            replace(file, &json).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
         });
         let text = if self.common.json { json } else { report.to_text() };
         Told { text, fault: written.err() }
@@ -106,20 +105,16 @@ fn replace(file: &mut File, text: &str) -> io::Result<()> {
 pub(super) fn seed() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes));
-    read.map_err(|e| Failure::Run(format!("error: /dev/urandom: {e}")))?;
+    read.map_err(|e| Failure::Run(format!("/dev/urandom: {e}")))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
 /// A standard stream as a file of its own.
 pub(super) fn own(stream: impl AsFd, name: &str) -> Result<File, Failure> {
     let copy = stream.as_fd().try_clone_to_owned();
-    copy.map(File::from).map_err(|e| Failure::Run(format!("error: {name}: {e}")))
+    copy.map(File::from).map_err(|e| Failure::Run(format!("{name}: {e}")))
 }
 
 pub(super) fn opened(path: &Path, file: io::Result<File>) -> Result<File, Failure> {
-    file.map_err(|e| Failure::Input(format!("error: {}: {e}", path.display())))
-}
-
-pub(super) fn failed(error: &TransferError) -> Failure {
-    Failure::Run(format!("error: {error}"))
+    file.map_err(|e| Failure::Input(format!("{}: {e}", path.display())))
 }
