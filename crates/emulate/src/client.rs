@@ -36,8 +36,8 @@ fn listed(entries: &[Entry]) -> String {
     [String::from("running:")].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// The session that is meant, among those that run: the one that is named, else the one around this program, else
-/// the only one.
+/// The session that is meant, among those that run: the one that is named, else the one around this program,
+/// else the only one.
 ///
 /// # Errors
 /// When there is none, or more than one could be meant.

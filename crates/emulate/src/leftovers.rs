@@ -13,7 +13,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Between two looks whether they have ended.
 pub(crate) const STEP: Duration = Duration::from_millis(5);
 
-/// Removes what dead sessions have left behind and says what that was, a line each. Call it with the registry locked.
+/// Removes what dead sessions have left behind and says what that was, a line each. Call it with the registry
+/// locked.
 pub fn clean(registry: &Registry, report: &mut dyn FnMut(String)) {
     for entry in found(registry) {
         if entry.process.is_of_this_boot() && !clean_running(registry, &entry, report) {
@@ -54,8 +55,9 @@ fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(Stri
     true
 }
 
-/// Those of the recorded networks that are still the session's. The kernel gives the number of a network that is gone to the next one, which may be anybody's: so
-/// at least one process in it must carry the session's name.
+/// Those of the recorded networks that are still the session's. The kernel gives the number of a network that
+/// is gone to the next one, which may be anybody's: so at least one process in it must carry the session's
+/// name.
 fn proven(recorded: &[u64], id: &str) -> Vec<u64> {
     let mut proven: Vec<u64> = process::all()
         .into_iter()

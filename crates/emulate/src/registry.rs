@@ -62,7 +62,8 @@ pub struct HostEntry {
     pub path: String,
     /// The interface that leads to the link.
     pub interface: String,
-    /// A path below /proc that opens the network namespace in which that interface lies: another one for the far end of a link within a link.
+    /// A path below /proc that opens the network namespace in which that interface lies: another one for the
+    /// far end of a link within a link.
     pub attached: String,
     /// False for the machine's own network and for a host of the session around this one.
     pub own: bool,
@@ -106,7 +107,8 @@ pub fn lock(registry: &Registry) -> Result<Lock, FileError> {
     Lock::wait(&registry.folder().join("lock"))
 }
 
-/// Removes files of sessions that were killed before they could write their entry. Call it with the lock held.
+/// Removes files of sessions that were killed before they could write their entry. Call it with the lock
+/// held.
 pub(crate) fn remove_strays(registry: &Registry) {
     for (id, kind) in registry.files() {
         if KINDS.contains(&kind.as_str()) && !registry.file(&id, "json").exists() {

@@ -1,9 +1,10 @@
-//! What runs in the background and must be found, asked, ended and cleaned up after: emulation sessions and gateways.
+//! What runs in the background and must be found, asked, ended and cleaned up after: emulation sessions and
+//! gateways.
 //!
-//! A service writes an [`Entry`] into a [`Registry`], a folder, before it changes anything on the machine. The entry
-//! names its [`Process`] and lists in an [`Undo`] what does not end with that process, so that whoever finds the
-//! entry of a dead process can clean up. While the service runs, [`Client`]s ask it over the socket of its
-//! [`Server`], and [`Signals`] tell it to stop.
+//! A service writes an [`Entry`] into a [`Registry`], a folder, before it changes anything on the machine.
+//! The entry names its [`Process`] and lists in an [`Undo`] what does not end with that process, so that
+//! whoever finds the entry of a dead process can clean up. While the service runs, [`Client`]s ask it over
+//! the socket of its [`Server`], and [`Signals`] tell it to stop.
 //!
 //! Entries and messages are those of version 0.1.0 or a superset that 0.1.0 reads.
 

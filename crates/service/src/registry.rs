@@ -37,7 +37,8 @@ pub fn boot() -> String {
 pub struct Process {
     /// Its number.
     pub pid: i32,
-    /// When it started, in clock ticks since the machine did (proc(5)); 0 in entries of gateways of version 0.1.0.
+    /// When it started, in clock ticks since the machine did (proc(5)); 0 in entries of gateways of version
+    /// 0.1.0.
     #[serde(default)]
     pub start_time: u64,
     /// Which start of the machine that was.
@@ -119,8 +120,8 @@ impl Registry {
         files.flatten().filter_map(|file| parts(file.path())).collect()
     }
 
-    /// All entries, also those of services that were killed, by name. What cannot be read is left out: it is of
-    /// another program.
+    /// All entries, also those of services that were killed, by name. What cannot be read is left out: it is
+    /// of another program.
     pub fn entries<E: Entry>(&self) -> Vec<E> {
         let files = self.files().into_iter().filter(|(_, kind)| kind == E::KIND);
         let read = |path| serde_json::from_slice(&fs::read(path).ok()?).ok();

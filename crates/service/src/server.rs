@@ -1,8 +1,9 @@
-//! The control socket of a service: a line of JSON asked, a line of JSON answered, between the service's other duties.
+//! The control socket of a service: a line of JSON asked, a line of JSON answered, between the service's
+//! other duties.
 //!
-//! Only its user can reach it: it has mode 0600. Even so nothing that comes in can hold the service up or fill its
-//! memory: requests have a longest length, clients are few, a client that does not take its answers is not read
-//! from, and after a while it is let go.
+//! Only its user can reach it: it has mode 0600. Even so nothing that comes in can hold the service up or
+//! fill its memory: requests have a longest length, clients are few, a client that does not take its answers
+//! is not read from, and after a while it is let go.
 
 use bentpipe_os::clock::monotonic;
 use core::fmt;
@@ -129,8 +130,8 @@ impl Server {
         [self.listener.as_fd()].into_iter().chain(clients).collect()
     }
 
-    /// True when a client is slow to take its answers: call [`Server::serve`] again after some 10 ms even if nothing
-    /// can be read.
+    /// True when a client is slow to take its answers: call [`Server::serve`] again after some 10 ms even if
+    /// nothing can be read.
     pub fn is_behind(&self) -> bool {
         self.clients.iter().any(|c| !c.output.is_empty())
     }

@@ -33,8 +33,8 @@ impl Signals {
         self.0.pending().filter_map(Signal::from_named_raw).collect()
     }
 
-    /// True for a signal that was ignored when this process was started, as SIGHUP is by `nohup`. Who listens to it
-    /// all the same has it delivered to the programs that it starts, too.
+    /// True for a signal that was ignored when this process was started, as SIGHUP is by `nohup`. Who listens
+    /// to it all the same has it delivered to the programs that it starts, too.
     pub fn is_ignored(signal: Signal) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

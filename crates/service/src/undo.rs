@@ -34,8 +34,8 @@ impl Undo {
         Some(format!("nftables table inet {table} removed"))
     }
 
-    /// Undoes everything in the calling thread's network namespace, settings last to first; says what, a line each.
-    /// What is not there any more is no fault.
+    /// Undoes everything in the calling thread's network namespace, settings last to first; says what, a line
+    /// each. What is not there any more is no fault.
     pub fn run(&self) -> Vec<String> {
         let mut done: Vec<String> = self.remove_table().into_iter().collect();
         let mut netlink = Netlink::open().ok();

@@ -31,7 +31,8 @@ pub(super) fn replace(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Re
     session::lock(&deployment.registry, name)?.ok_or_else(|| Error::Runs { name: name.clone(), pid: 0 })
 }
 
-/// Looks at what goes on before anything is diverted; none when that is not wanted, or a gateway was there just now. Says when it is told to stop.
+/// Looks at what goes on before anything is diverted; none when that is not wanted, or a gateway was there
+/// just now. Says when it is told to stop.
 pub(super) fn look(
     deployment: &mut Deployment<'_>,
     file: &GatewayFile,

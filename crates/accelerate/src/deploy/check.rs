@@ -1,6 +1,8 @@
-//! What is missing for a gateway on this machine, before anything is changed; and a rehearsal of all that would be.
+//! What is missing for a gateway on this machine, before anything is changed; and a rehearsal of all that
+//! would be.
 //!
-//! The rehearsal carries out the whole plan in a network namespace that is made for it and goes with it: what this kernel or this `nft` cannot do shows there.
+//! The rehearsal carries out the whole plan in a network namespace that is made for it and goes with it: what
+//! this kernel or this `nft` cannot do shows there.
 
 use super::divert::Scope;
 use super::error::Error;
@@ -50,7 +52,8 @@ impl Check {
         if bad.is_empty() { Ok(()) } else { Err(Error::Missing(bad)) }
     }
 
-    /// The same, but for what a gateway of this name has that runs and will stop: its name, and the address of its metrics.
+    /// The same, but for what a gateway of this name has that runs and will stop: its name, and the address
+    /// of its metrics.
     pub(super) fn refuse_beside_running(mut self) -> Result<(), Error> {
         self.findings.retain(|f| !f.name.starts_with(RUNS) && !f.name.starts_with(METRICS));
         self.refuse()
@@ -206,7 +209,8 @@ fn nft_program() -> Finding {
 
 fn settings() -> Option<Finding> {
     let name = "net/ipv4/conf/all/src_valid_mark";
-    // then the way back is looked up with the mark, leads into our interface, and the packet is thrown away as forged
+    // then the way back is looked up with the mark, leads into our interface, and the packet is thrown away
+    // as forged
     sysctl::read(name).is_ok_and(|v| v == "1").then(|| {
         let found = "1: reverse path filters would throw marked packets away";
         Finding::bad("src_valid_mark", found).mend("sudo sysctl -w net.ipv4.conf.all.src_valid_mark=0")

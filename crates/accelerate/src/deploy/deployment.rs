@@ -18,7 +18,8 @@ pub struct Deployment<'a> {
     pub start: Start,
     /// Its ports inline; `None` when it cannot do frames.
     pub inline: Option<Inline>,
-    /// A gateway of this name that runs is asked to stop, when nothing else is in the way, and its connections are taken up.
+    /// A gateway of this name that runs is asked to stop, when nothing else is in the way, and its
+    /// connections are taken up.
     pub replace: bool,
     /// Where the log goes.
     pub log: &'a mut dyn FnMut(&Event),

@@ -1,5 +1,5 @@
-//! Stops gateways, and undoes what they have changed: those that were killed, and those that run, after they were
-//! asked to stop.
+//! Stops gateways, and undoes what they have changed: those that were killed, and those that run, after they
+//! were asked to stop.
 
 use super::error::Error;
 use super::session::{self, Session, choose, is_running};
@@ -9,7 +9,8 @@ use bentpipe_os::process;
 use bentpipe_service::{Client, ClientError, Registry};
 use rustix::process::Signal;
 
-/// Stops the named gateway, or the only one; gives its name. `keep`: the next one goes on with its connections.
+/// Stops the named gateway, or the only one; gives its name. `keep`: the next one goes on with its
+/// connections.
 ///
 /// # Errors
 /// When none runs, more than one could be meant, or it does not end.

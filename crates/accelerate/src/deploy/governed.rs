@@ -1,7 +1,8 @@
 //! The gateway's node with the policy of its file.
 //!
-//! The node knows addresses as numbers; rules speak of real ones. So the path tells the real ends of a packet that
-//! opens a connection just before it comes, and the rules, which the node asks in that very call, find them here.
+//! The node knows addresses as numbers; rules speak of real ones. So the path tells the real ends of a packet
+//! that opens a connection just before it comes, and the rules, which the node asks in that very call, find
+//! them here.
 
 use crate::path::Middle;
 use crate::policy::{Opening, Policy};

@@ -1,7 +1,9 @@
-//! A gateway on this machine: what is set up, how it is taken back, and what is missing before anything is changed.
+//! A gateway on this machine: what is set up, how it is taken back, and what is missing before anything is
+//! changed.
 //!
-//! The way of a gateway: [`check()`] (findings, and a rehearsal in a network namespace of its own) -> [`run()`]: lock, session file, [`Plan`] carried out, capabilities given up,
-//! the data path behind [`Engine`], until a signal -> everything taken back. [`undo()`] takes back what a killed one has left.
+//! The way of a gateway: [`check()`] (findings, and a rehearsal in a network namespace of its own) ->
+//! [`run()`]: lock, session file, [`Plan`] carried out, capabilities given up, the data path behind
+//! [`Engine`], until a signal -> everything taken back. [`undo()`] takes back what a killed one has left.
 
 mod before;
 mod check;

@@ -43,7 +43,8 @@ impl Gateway {
         Ok(format!("{} is in force", deployment.path))
     }
 
-    /// Has the kernel bring what `file` needs beside what the old one did: connections that are accelerated must go on to come, whatever the new rules say of such.
+    /// Has the kernel bring what `file` needs beside what the old one did: connections that are accelerated
+    /// must go on to come, whatever the new rules say of such.
     fn bring(&mut self, file: &GatewayFile) -> Result<(), Error> {
         let old = &self.orders.file;
         let is_as_before = (&file.rules, file.otherwise) == (&old.rules, old.otherwise);

@@ -1,4 +1,5 @@
-//! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests and the passing of time; at the end all is taken back.
+//! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests
+//! and the passing of time; at the end all is taken back.
 
 use super::before;
 use super::check::check;
@@ -156,7 +157,8 @@ fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared)
         );
         *keeps = false;
     }
-    // first nothing is held any more: what took the way around us would overtake it, beyond what an old receiver's window takes
+    // first nothing is held any more: what took the way around us would overtake it, beyond what an old
+    // receiver's window takes
     if let Err(error) = gateway.let_pass() {
         deployment.say(Level::Warning, "not released", error);
     }
@@ -169,7 +171,8 @@ fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared)
     stopped.and(ended)
 }
 
-/// Takes back all the rest. Connections that a data path has left behind by its own end, or on purpose, are for the next run.
+/// Takes back all the rest. Connections that a data path has left behind by its own end, or on purpose, are
+/// for the next run.
 fn finish(deployment: &mut Deployment<'_>, session: &Session, lock: Lock, keeps: bool) {
     for line in session.undo.run() {
         deployment.say(Level::Info, "undone", line);

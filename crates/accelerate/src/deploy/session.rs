@@ -1,7 +1,7 @@
 //! The registry of gateways: what is known of each, and which of its files are whose.
 //!
-//! A gateway holds a lock on its name while it runs. Its file is written before anything is changed, so that somebody
-//! else can undo it.
+//! A gateway holds a lock on its name while it runs. Its file is written before anything is changed, so that
+//! somebody else can undo it.
 
 use super::error::Error;
 use super::kept::Place;
@@ -74,8 +74,8 @@ pub(super) fn unlock(registry: &Registry, name: &str, lock: Lock) {
     registry.remove_folder();
 }
 
-/// Removes the files of a gateway, and the folder when it is empty then. `keeps`: a gateway that is started soon can
-/// go on with the connections.
+/// Removes the files of a gateway, and the folder when it is empty then. `keeps`: a gateway that is started
+/// soon can go on with the connections.
 pub(super) fn remove(registry: &Registry, session: &Session, lock: Lock, keeps: bool) {
     if !keeps {
         remove_records(registry, &session.name);

@@ -5,7 +5,8 @@ use super::plan::{Plan, Step};
 use bentpipe_os::netlink::Netlink;
 use bentpipe_os::{PacketPort, TunPort, nft, sysctl};
 
-/// Carries out all steps in the calling thread's network namespace; gives the ports that were opened, LAN first.
+/// Carries out all steps in the calling thread's network namespace; gives the ports that were opened, LAN
+/// first.
 ///
 /// # Errors
 /// The first step that fails. What was done before has to be taken back by the caller.

@@ -19,8 +19,9 @@ impl Session {
         leftovers::end_processes(&networks, &mut || drop(self.news()));
     }
 
-    /// Ends what still runs in it, gives the machine's network back as it was, and forgets itself. Namespaces and interfaces go with the process. The relay
-    /// must have stopped: an uplink's interface goes here, and the relay's end of it with that.
+    /// Ends what still runs in it, gives the machine's network back as it was, and forgets itself. Namespaces
+    /// and interfaces go with the process. The relay must have stopped: an uplink's interface goes here, and
+    /// the relay's end of it with that.
     pub fn end(&mut self) {
         if std::mem::replace(&mut self.ended, true) {
             return;

@@ -1,4 +1,5 @@
-//! A link within a link: the far side of the inner one lies in the near network of the outer one, which forwards.
+//! A link within a link: the far side of the inner one lies in the near network of the outer one, which
+//! forwards.
 
 use super::routes::lead_to;
 use super::{FAR_VARIABLE, SESSION_VARIABLE};
@@ -24,7 +25,8 @@ pub(super) struct Enclosing {
 }
 
 impl Enclosing {
-    /// The session in one of whose networks this process is. The variables alone prove nothing: a terminal multiplexer carries them to places outside.
+    /// The session in one of whose networks this process is. The variables alone prove nothing: a terminal
+    /// multiplexer carries them to places outside.
     pub(super) fn find(registry: &Registry, home: &OwnedFd) -> Result<Option<Self>, Error> {
         let Ok(session) = env::var(SESSION_VARIABLE) else { return Ok(None) };
         let here = namespace::inode(home).map_err(|e| Error::system("the network namespace", e))?;

@@ -26,8 +26,9 @@ const SLOTS: usize = 255;
 const MAX_DEPTH: u8 = 20;
 
 impl Session {
-    /// Makes the namespaces and what is in them. The calling thread ends in the relay's network namespace, whether or not this works, so a process opens
-    /// one session, before it has other threads: a user namespace is only given to a process with one.
+    /// Makes the namespaces and what is in them. The calling thread ends in the relay's network namespace,
+    /// whether or not this works, so a process opens one session, before it has other threads: a user
+    /// namespace is only given to a process with one.
     ///
     /// # Errors
     /// What is missing, and how to mend it. Nothing is left behind.
@@ -252,8 +253,8 @@ fn new_network() -> Result<OwnedFd, Error> {
 /// A network namespace with nothing but a loopback interface; the thread is in it afterwards.
 fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, Error> {
     let network = new_network()?;
-    // A new namespace takes some of these from the machine's own. Echo requests of ordinary programs: a group must be known in the user namespace, which may
-    // also be that of a link around this one.
+    // A new namespace takes some of these from the machine's own. Echo requests of ordinary programs: a group
+    // must be known in the user namespace, which may also be that of a link around this one.
     let ping = "net/ipv4/ping_group_range";
     if rootless || set(ping, "0 2147483647").is_err() {
         let group = getegid().as_raw();
@@ -263,7 +264,8 @@ fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, E
         set(&format!("net/ipv4/{name}"), "0")?;
     }
     if ipv6 {
-        // No address of its own making, and no questions to neighbours or routers: none of that belongs on the link.
+        // No address of its own making, and no questions to neighbours or routers: none of that belongs on
+        // the link.
         let quiet =
             ["accept_ra", "autoconf", "accept_dad", "dad_transmits", "router_solicitations", "disable_ipv6"];
         for scope in ["all", "default"] {
@@ -305,7 +307,8 @@ fn outside_end(host: &HostLayout, home: &OwnedFd, enclosing: Option<&Enclosing>)
     })
 }
 
-/// The relay's network namespace, in which the kernel itself has nothing to say; the thread is in it afterwards.
+/// The relay's network namespace, in which the kernel itself has nothing to say; the thread is in it
+/// afterwards.
 fn make_middle() -> Result<(), Error> {
     new_network()?;
     for name in ["net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6"] {
@@ -326,7 +329,8 @@ fn setting(name: &str, value: &str, source: std::io::Error) -> Error {
     Error::Setting { name: name.to_owned(), value: value.to_owned(), source }
 }
 
-/// Of an interface in somebody else's network: no traffic of its own making. Called there, before it comes up.
+/// Of an interface in somebody else's network: no traffic of its own making. Called there, before it comes
+/// up.
 fn quiet(interface: &str) -> Result<(), Error> {
     for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0"), ("accept_dad", "0")]
     {

@@ -18,12 +18,13 @@ use std::process::{Command, Stdio};
 pub enum Stand {
     /// As if the user's shell had started it: Ctrl-C reaches it by the terminal.
     Foreground,
-    /// In a process group of its own and without input: Ctrl-C does not reach it, and it is ended with the session.
+    /// In a process group of its own and without input: Ctrl-C does not reach it, and it is ended with the
+    /// session.
     Background,
 }
 
-/// Listens to the signals that a session passes on or ends with, and to those of its children. What was ignored when
-/// this process was started stays so, for the programs that it starts too: `nohup` works.
+/// Listens to the signals that a session passes on or ends with, and to those of its children. What was
+/// ignored when this process was started stays so, for the programs that it starts too: `nohup` works.
 pub(crate) fn listen() -> Result<Signals, Error> {
     let mut wanted = vec![Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2];
     wanted.retain(|signal| !Signals::is_ignored(*signal));
@@ -67,7 +68,8 @@ pub enum News {
 }
 
 impl Session {
-    /// Starts a program on a host and returns its process number. It has the caller's environment, folder and terminal.
+    /// Starts a program on a host and returns its process number. It has the caller's environment, folder and
+    /// terminal.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -129,8 +131,8 @@ impl Session {
         all
     }
 
-    /// Hands a signal that came to this process on to the programs in the foreground. What the terminal has sent it
-    /// has sent to them as well; of children [`Session::news`] tells.
+    /// Hands a signal that came to this process on to the programs in the foreground. What the terminal has
+    /// sent it has sent to them as well; of children [`Session::news`] tells.
     pub fn pass_on(&self, signal: Signal) {
         let typed = signal == Signal::INT || signal == Signal::QUIT;
         if signal == Signal::CHILD || typed && is_foreground() {
