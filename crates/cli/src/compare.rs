@@ -3,7 +3,8 @@
 use crate::input::{self, Input};
 use crate::outcome::{Failure, say};
 use bentpipe_emulate::compare::Comparison;
-use bentpipe_emulate::measure::{self, Plan};
+use bentpipe_emulate::measure;
+use bentpipe_emulate::plan::Plan;
 use bentpipe_scenario::Stop;
 use clap::Args;
 use std::path::PathBuf;
@@ -33,13 +34,9 @@ pub(crate) struct Compare {
 pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
     let scenario = input::load(&options.input)?;
     let plan = Plan {
-        title: title(&options.input.file),
-        name: None,
-        speed: 1.0,
         realtime: !options.no_realtime,
-        journal: None,
         out: options.out.as_ref().map(|dir| dir.join("emulated")),
-        scenario,
+        ..Plan::new(scenario, &input::title(&options.input.file))
     };
     let announce = || {
         let at_most = if plan.scenario.stop == Stop::Finished { "at most " } else { "" };
@@ -58,8 +55,4 @@ pub(crate) fn run(options: &Compare) -> Result<String, Failure> {
     };
     let comparison = Comparison::new(simulated, measured.report);
     Ok(if options.json { comparison.to_json() + "\n" } else { comparison.to_text() })
-}
-
-fn title(file: &std::path::Path) -> String {
-    file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }

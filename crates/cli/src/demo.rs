@@ -5,7 +5,9 @@
 
 use crate::input::name_and_value;
 use crate::outcome::{Failure, by_signal, print, say};
-use bentpipe_emulate::measure::{self, Measured, Plan};
+use bentpipe_emulate::Error;
+use bentpipe_emulate::measure::{self, Measured};
+use bentpipe_emulate::plan::Plan;
 use bentpipe_live::control::FlowState;
 use bentpipe_scenario::{Scenario, Source};
 use bentpipe_sim::Report;
@@ -61,16 +63,8 @@ fn simulate(scenario: &Scenario, out: &Path) -> Result<Report, Failure> {
     Ok(bentpipe_results::run(out, scenario).map_err(Failure::run)?.0)
 }
 
-fn emulate(scenario: &Scenario, out: &Path) -> Result<Measured, measure::Error> {
-    let plan = Plan {
-        scenario: scenario.clone(),
-        title: "demo".to_owned(),
-        name: None,
-        speed: 1.0,
-        realtime: true,
-        journal: None,
-        out: Some(out.to_owned()),
-    };
+fn emulate(scenario: &Scenario, out: &Path) -> Result<Measured, Error> {
+    let plan = Plan { out: Some(out.to_owned()), ..Plan::new(scenario.clone(), "demo") };
     let whole = scenario.links.first().map_or(1.0, |l| l.forward.rate.bps() as f64);
     let begun = &mut || say(&heading(scenario));
     measure::run_seen(&plan, begun, &mut |line| say(line), &mut |now, flows| say(&row(now, flows, whole)))

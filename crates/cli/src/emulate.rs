@@ -2,9 +2,9 @@
 
 use crate::input::{self, Beside, name_and_value};
 use crate::outcome::{Failure, by_signal, print, say};
-use bentpipe_emulate::emulation::{self, Plan};
+use bentpipe_emulate::plan::Plan;
 use bentpipe_emulate::report::capture_everything;
-use bentpipe_emulate::{measure, named, run as helper};
+use bentpipe_emulate::{emulation, measure, named, run as helper};
 use bentpipe_scenario::{Scenario, Source, profiles};
 use clap::Args;
 use std::ffi::OsString;
@@ -80,7 +80,7 @@ pub(crate) struct Run {
 pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
     let plan = plan(options)?;
     if options.command.is_empty() && options.far.is_none() && is_file(&options.link) {
-        return flows(options, plan.scenario, plan.title);
+        return flows(options, &plan);
     }
     notes(&plan, is_file(&options.link));
     let ended = emulation::run(&plan, &mut |line| say(line))?;
@@ -121,8 +121,6 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         capture_everything(&mut scenario);
     }
     Ok(Plan {
-        scenario,
-        title,
         name: options.name.clone(),
         uplink: options.uplink,
         speed: options.speed,
@@ -131,21 +129,13 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         out: options.out.clone(),
         far: options.far.clone(),
         command: if options.command.is_empty() { vec![shell()] } else { options.command.clone() },
+        ..Plan::new(scenario, &title)
     })
 }
 
 /// Runs the scenario's own flows; gives the exit status, with the report on standard output.
-fn flows(options: &Emulate, scenario: Scenario, title: String) -> Result<u8, Failure> {
-    let plan = measure::Plan {
-        scenario,
-        title,
-        name: options.name.clone(),
-        speed: options.speed,
-        realtime: !options.no_realtime,
-        journal: options.journal.clone(),
-        out: options.out.clone(),
-    };
-    let measured = measure::run(&plan, &mut || (), &mut |line| say(line))?;
+fn flows(options: &Emulate, plan: &Plan) -> Result<u8, Failure> {
+    let measured = measure::run(plan, &mut || (), &mut |line| say(line))?;
     if let Some(dir) = &options.out {
         say(&format!("{} files in {}", measured.files.len(), dir.display()));
     }
@@ -179,8 +169,7 @@ fn from_file(options: &Emulate) -> Result<(Scenario, String), Failure> {
     let path = Path::new(&options.link);
     let source: Source = input::file(path)?;
     let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))?;
-    let title = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    Ok((scenario, title))
+    Ok((scenario, input::title(path)))
 }
 
 /// The user's own shell.

@@ -46,6 +46,11 @@ pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
+/// What a scenario's file calls it.
+pub(crate) fn title(file: &Path) -> String {
+    file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
 /// A reference to what the run will not have: shown where the file says it.
 fn misplaced(source: &Source, spec: &ReferenceSpec, fault: &reference::Fault) -> Box<Diagnostic> {
     let (text, guilty, (message, help)) = match fault {

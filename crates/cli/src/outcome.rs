@@ -1,8 +1,8 @@
 //! How a command ends: what it prints, and its exit status.
 
 use bentpipe_accelerate::deploy;
+use bentpipe_emulate::Error;
 use bentpipe_emulate::client::FindError;
-use bentpipe_emulate::{Error, measure};
 use bentpipe_scenario::Diagnostic;
 use bentpipe_service::ClientError;
 use core::fmt::Display;
@@ -54,12 +54,6 @@ impl From<Box<Diagnostic>> for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::of(&error, error.is_refusal())
-    }
-}
-
-impl From<measure::Error> for Failure {
-    fn from(error: measure::Error) -> Self {
         Self::of(&error, error.is_refusal())
     }
 }

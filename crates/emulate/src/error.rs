@@ -1,5 +1,6 @@
 //! What can keep a session from starting or from going on, in words that say what to do about it.
 
+use crate::flows;
 use bentpipe_os::namespace::UserError;
 use bentpipe_os::netlink;
 use std::io;
@@ -51,6 +52,9 @@ pub enum Error {
     /// The folder of results.
     #[error(transparent)]
     Results(#[from] bentpipe_results::Error),
+    /// The scenario's own flows.
+    #[error(transparent)]
+    Flows(#[from] flows::Error),
     /// A gateway that has no place in a live network.
     #[error(
         "the gateway `{name}` cannot stand before its hop in a live network: {why}, and it acts on all that leaves a host\nhelp: let the hop begin at a host that has no other link; `bentpipe sim` runs this scenario, and `enabled = false` leaves the gateway out"
@@ -125,15 +129,16 @@ impl Error {
 
     /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
     pub fn is_refusal(&self) -> bool {
-        !matches!(
-            self,
+        match self {
+            Self::Flows(error) => error.is_refusal(),
             Self::Netlink(_)
-                | Self::Setting { .. }
-                | Self::System { .. }
-                | Self::File(_)
-                | Self::Live(_)
-                | Self::Server(_)
-                | Self::Results(_)
-        )
+            | Self::Setting { .. }
+            | Self::System { .. }
+            | Self::File(_)
+            | Self::Live(_)
+            | Self::Server(_)
+            | Self::Results(_) => false,
+            _ => true,
+        }
     }
 }

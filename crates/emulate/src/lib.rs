@@ -13,6 +13,7 @@ pub mod measure;
 mod mend;
 pub mod named;
 pub mod panel;
+pub mod plan;
 pub mod registry;
 pub mod report;
 pub mod run;
