@@ -11,7 +11,6 @@ use bentpipe_os::Clock;
 use bentpipe_service::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
-use std::ffi::OsString;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
