@@ -3,7 +3,7 @@
 use crate::registry::{Entry, folder, open};
 use crate::session::SESSION_VARIABLE;
 use bentpipe_live::control::Reply;
-use bentpipe_service::{Client, ClientError, only};
+use bentpipe_service::{Client, ClientError, pick};
 use std::env;
 
 /// Why there is no session to ask.
@@ -43,7 +43,7 @@ fn listed(entries: &[Entry]) -> String {
 /// When there is none, or more than one could be meant.
 pub fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) -> Result<Entry, FindError> {
     let inside = inside.filter(|id| running.iter().any(|e| e.id == *id));
-    only(running, named.or(inside)).map_err(|running| match named {
+    pick(running, named.or(inside)).map_err(|running| match named {
         Some(wanted) => FindError::Unknown { wanted: wanted.to_owned(), running },
         None if running.is_empty() => FindError::None,
         None => FindError::Several(running),

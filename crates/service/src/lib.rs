@@ -17,7 +17,7 @@ mod undo;
 
 pub use client::{Client, ClientError};
 pub use finding::{Finding, Standing};
-pub use registry::{Entry, FileError, Lock, Process, Registry, boot, only};
+pub use registry::{Entry, FileError, Lock, Process, Registry, boot_id, pick};
 pub use server::{Refusal, Reply, Server, ServerError};
 pub use signals::Signals;
 pub use undo::Undo;

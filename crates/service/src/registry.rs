@@ -28,7 +28,7 @@ impl FileError {
 }
 
 /// Which start of the machine this is.
-pub fn boot() -> String {
+pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
@@ -49,12 +49,12 @@ impl Process {
     /// This process.
     pub fn this() -> Self {
         let pid = i32::try_from(std::process::id()).unwrap_or_default();
-        Self { pid, start_time: process::start_time(pid).unwrap_or(0), boot: boot() }
+        Self { pid, start_time: process::start_time(pid).unwrap_or(0), boot: boot_id() }
     }
 
     /// False when the machine was started anew since: then nothing is left of the service but its files.
     pub fn is_of_this_boot(&self) -> bool {
-        self.boot == boot()
+        self.boot == boot_id()
     }
 
     /// True while a thread of it is left, its first one or another: what it held is given back with the last.
@@ -157,7 +157,7 @@ impl Registry {
 ///
 /// # Errors
 /// Gives back those that run when none of this name does, or when none is named and there is not exactly one.
-pub fn only<E: Entry>(mut running: Vec<E>, named: Option<&str>) -> Result<E, Vec<E>> {
+pub fn pick<E: Entry>(mut running: Vec<E>, named: Option<&str>) -> Result<E, Vec<E>> {
     let at = match named {
         Some(name) => running.iter().position(|entry| entry.name() == name),
         None => (running.len() == 1).then_some(0),
@@ -241,8 +241,8 @@ mod tests {
         fs::write(registry.file("c", "note"), "of another program").unwrap();
         assert_eq!(registry.entries::<Note>(), [note("a"), note("b.2")]);
         assert_eq!(registry.entry::<Note>("b.2"), Some(note("b.2")));
-        let pick = |named| only(registry.entries::<Note>(), named);
-        assert_eq!((pick(Some("a")), pick(None)), (Ok(note("a")), Err(vec![note("a"), note("b.2")])));
+        let chosen = |named| pick(registry.entries::<Note>(), named);
+        assert_eq!((chosen(Some("a")), chosen(None)), (Ok(note("a")), Err(vec![note("a"), note("b.2")])));
         registry.remove_folder();
         assert!(folder.exists(), "it is not empty");
         assert!(registry.remove("a", &["sock", "note"]) && !registry.remove("a", &["sock", "note"]));

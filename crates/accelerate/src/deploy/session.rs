@@ -5,7 +5,7 @@
 
 use super::error::Error;
 use super::kept::Place;
-use bentpipe_service::{Entry, FileError, Lock, Process, Registry, Undo, boot, only};
+use bentpipe_service::{Entry, FileError, Lock, Process, Registry, Undo, boot_id, pick};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ impl Entry for Session {
 pub fn choose(registry: &Registry, named: Option<&str>) -> Result<Session, Error> {
     let mut running: Vec<Session> = registry.entries();
     running.retain(|session| is_running(registry, &session.name));
-    only(running, named).map_err(|running| match named {
+    pick(running, named).map_err(|running| match named {
         Some(name) => Error::Unknown(name.chars().take(64).collect()),
         None if running.is_empty() => Error::NoneRuns,
         None => Error::Several(running.into_iter().map(|s| s.name).collect()),
@@ -87,7 +87,7 @@ pub(super) fn remove(registry: &Registry, session: &Session, lock: Lock, keeps: 
 
 /// Where a gateway keeps the records of its connections, which outlive it.
 pub(super) fn place(registry: &Registry, name: &str, network: u64) -> Place {
-    Place { path: registry.file(name, "flows"), boot: boot(), network }
+    Place { path: registry.file(name, "flows"), boot: boot_id(), network }
 }
 
 /// Removes the records of a gateway; true when there were some.
