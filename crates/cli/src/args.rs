@@ -1,8 +1,10 @@
 //! What may stand on the command line.
 
 use crate::expect::Expect;
-use clap::{Args as ArgGroup, Parser, Subcommand, ValueEnum};
-use std::ffi::OsString;
+use crate::input::Input;
+use crate::transfer::{receive, send};
+use crate::{compare, demo, emulate, gateway, link, sweep, top};
+use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Simulates TCP over satellite links.
@@ -39,8 +41,8 @@ pub(crate) enum Command {
     /// Run a scenario for every combination of its axes and several seeds, on all cores.
     ///
     /// What is finished stays: the same command goes on after an interrupt.
-    #[command(after_help = SWEEP_EXAMPLES)]
-    Sweep(Box<Sweep>),
+    #[command(after_help = sweep::EXAMPLES)]
+    Sweep(Box<sweep::Sweep>),
     /// Put the shards of a sweep together and write its tables.
     Merge {
         /// Folders of the shards.
@@ -61,15 +63,15 @@ pub(crate) enum Command {
     ///
     /// LINK is a named link (`bentpipe links`) or a scenario file. The command runs at the near end, where the user of the satellite is; `far` is the name of
     /// the other end. Without a command a shell is started.
-    #[command(after_help = EMULATE_EXAMPLES)]
-    Emulate(Box<Emulate>),
+    #[command(after_help = emulate::EXAMPLES)]
+    Emulate(Box<emulate::Emulate>),
     /// Run a scenario in simulated time and with this machine's own TCP in real time, and print both side by side.
-    #[command(after_help = COMPARE_EXAMPLES)]
-    Compare(Box<Compare>),
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(Box<compare::Compare>),
     /// Show what a gateway does for hosts that know nothing of satellites: with and without, side by side, in about a minute.
     ///
     /// Uses this machine's own TCP at both ends, in network namespaces; where these are not allowed it is simulated.
-    Demo(crate::demo::Demo),
+    Demo(demo::Demo),
     /// List the named links that a scenario can use, with their sources.
     Links {
         /// Print them as JSON.
@@ -89,25 +91,25 @@ pub(crate) enum Command {
     },
     /// Go to a host of a session and become a program there.
     #[command(name = "__run", hide = true)]
-    Run(Run),
+    Run(emulate::Run),
     /// Show or change a link that is running, from another terminal.
-    #[command(after_help = crate::link::EXAMPLES)]
-    Link(crate::link::Link),
+    #[command(after_help = link::EXAMPLES)]
+    Link(link::Link),
     /// Run a gateway before a satellite hop on this machine, or look at one.
-    #[command(after_help = crate::gateway::EXAMPLES)]
-    Gateway(crate::gateway::Gateway),
+    #[command(after_help = gateway::EXAMPLES)]
+    Gateway(gateway::Gateway),
     /// Send a file with this program's own TCP, by any scheme, to any peer that listens.
     ///
     /// Behind a link of `bentpipe emulate` it needs no permission; elsewhere it needs root.
-    #[command(after_help = crate::transfer::SEND_EXAMPLES)]
-    Send(crate::transfer::Send),
+    #[command(after_help = send::EXAMPLES)]
+    Send(send::Send),
     /// Wait for one sender and write what it sends, with this program's own TCP.
     ///
     /// Behind a link of `bentpipe emulate` it needs no permission; elsewhere it needs root.
-    #[command(after_help = crate::transfer::RECEIVE_EXAMPLES)]
-    Receive(crate::transfer::Receive),
+    #[command(after_help = receive::EXAMPLES)]
+    Receive(receive::Receive),
     /// Watch a link that is running: rates, queues, losses, connections.
-    Top(crate::top::Top),
+    Top(top::Top),
     /// Run again what `emulate --journal` has recorded, in simulated time, and compare what comes out.
     ///
     /// Exit status 3 when it is something else.
@@ -124,135 +126,6 @@ pub(crate) enum Command {
         /// Which file.
         page: Page,
     },
-}
-
-/// A scenario and what the command line changes about it.
-#[derive(Debug, ArgGroup)]
-pub(crate) struct Input {
-    /// Scenario file.
-    pub(crate) file: PathBuf,
-    /// Seed of every random stream, instead of the file's.
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Give a parameter of the file another value; may be repeated.
-    ///
-    /// The value is written as in the file but without quotes: loss=1e-3, window='64 segments', delayed_ack=on.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
-    pub(crate) sets: Vec<(String, String)>,
-}
-
-/// A command behind a link.
-#[derive(Debug, ArgGroup)]
-pub(crate) struct Emulate {
-    /// A named link, or a scenario file.
-    pub(crate) link: String,
-    /// The command, after `--`; a shell when there is none.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
-    /// A line for a shell at the far end: it is started first, and ended with the command.
-    #[arg(long, value_name = "LINE")]
-    pub(crate) far: Option<OsString>,
-    /// Change a named link (rate, delay, buffer, loss or ber, as `bentpipe link set` does), or a parameter of a scenario; may be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
-    pub(crate) sets: Vec<(String, String)>,
-    /// Seed of every random stream.
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Let a scenario's timeline run faster by this factor.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = bentpipe_live::speed::parse)]
-    pub(crate) speed: f64,
-    /// Let the far end be this machine's own network, with its way to the internet. Needs root.
-    #[arg(long)]
-    pub(crate) uplink: bool,
-    /// Record every packet and every change in this file, for `bentpipe replay`.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
-    /// Write a page with pictures, tables and captures into this folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Capture every direction of every link, not only those that a scenario's `captures` name. A named link is captured anyway.
-    #[arg(long, requires = "out")]
-    pub(crate) capture: bool,
-    /// Without a command: print the whole report as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Name of the session, by which `bentpipe link` and `bentpipe top` find it.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-    /// Do without real-time priority even where it is allowed.
-    #[arg(long)]
-    pub(crate) no_realtime: bool,
-}
-
-/// Simulated beside emulated.
-#[derive(Debug, ArgGroup)]
-pub(crate) struct Compare {
-    #[command(flatten)]
-    pub(crate) input: Input,
-    /// Print both reports and the figures side by side as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write the pages of both runs into folders in this one, `simulated` and `emulated`.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// Do without real-time priority even where it is allowed.
-    #[arg(long)]
-    pub(crate) no_realtime: bool,
-}
-
-/// What the helper of `emulate` is told.
-#[derive(Debug, ArgGroup)]
-pub(crate) struct Run {
-    #[arg(long)]
-    pub(crate) net_fd: i32,
-    #[arg(long)]
-    pub(crate) report_fd: i32,
-    #[arg(long)]
-    pub(crate) parent: i32,
-    #[arg(long)]
-    pub(crate) hosts: PathBuf,
-    #[arg(long)]
-    pub(crate) resolv: Option<PathBuf>,
-    #[arg(last = true)]
-    pub(crate) argv: Vec<OsString>,
-}
-
-/// A sweep.
-#[derive(Debug, ArgGroup)]
-pub(crate) struct Sweep {
-    #[command(flatten)]
-    pub(crate) input: Input,
-    /// An axis, instead of the file's of that name; may be repeated.
-    ///
-    /// An axis that is given by --set instead keeps this one value.
-    #[arg(long = "axis", value_name = "NAME=A,B,C", value_parser = name_and_value)]
-    pub(crate) axes: Vec<(String, String)>,
-    /// Runs of each combination, instead of the file's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) seeds: Option<u32>,
-    /// What to measure, instead of the file's; may be repeated.
-    #[arg(long, value_name = "METRIC")]
-    pub(crate) measure: Vec<String>,
-    /// More seeds until a mean is known this well, as in 'goodput 5 %'; 'none' keeps to --seeds.
-    #[arg(long, value_name = "METRIC SHARE")]
-    pub(crate) precision: Option<String>,
-    /// With a precision: most runs of a combination [default: the file's, or 50].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) max_seeds: Option<u32>,
-    /// Threads; 0 for one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
-    pub(crate) threads: usize,
-    /// Only part i of n of the runs; put together by `bentpipe merge`.
-    #[arg(long, value_name = "I/N")]
-    pub(crate) shard: Option<String>,
-    /// Folder for runs, tables and pictures.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
-}
-
-/// Not more than any machine has any use for.
-fn threads(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|n| *n <= 1024).ok_or_else(|| "write a number from 0 to 1024".to_owned())
 }
 
 /// A generated file.
@@ -273,27 +146,3 @@ const SIM_EXAMPLES: &str = "Examples:
   bentpipe sim scenarios/sharing.toml --set tcp=cubic --set loss=1e-3 --seed 7
   bentpipe sim scenarios/window.toml --set window='32 segments' --json
   bentpipe sim scenarios/faded.toml --set ber=1e-7 --out results/";
-
-const COMPARE_EXAMPLES: &str = "Examples:
-  bentpipe compare scenarios/window.toml --set duration='60 s'
-  bentpipe compare scenarios/transfer.toml --set size='10 kB' --json
-  bentpipe compare scenarios/sharing.toml --set tcp=cubic --set loss=1e-2 --out results/";
-
-const EMULATE_EXAMPLES: &str = "Examples:
-  bentpipe emulate geo-10m -- ping far
-  bentpipe emulate winds-24m --far 'iperf3 -s' -- iperf3 -c far
-  bentpipe emulate geo-10m --set loss=1e-3 --set rate=5Mbit/s
-  sudo bentpipe emulate ka-band-t1 --uplink -- curl https://example.org";
-
-const SWEEP_EXAMPLES: &str = "Examples:
-  bentpipe sweep scenarios/faded.toml --out results/
-  bentpipe sweep scenarios/sharing.toml --axis loss=1e-4,1e-3,1e-2 --axis tcp=newreno,cubic --out results/
-  bentpipe sweep scenarios/faded.toml --set tcp=sack --precision 'goodput 5 %' --out results/
-  bentpipe sweep scenarios/faded.toml --shard 1/4 --out shard-1/";
-
-pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
-        _ => Err("write it as NAME=VALUE".to_owned()),
-    }
-}

@@ -3,13 +3,15 @@
 //! Two hops alike in real time, in network namespaces, with the kernel's sockets at their ends; in front of one stands a gateway. Where namespaces are not
 //! allowed the same scenario is simulated, and it is said so.
 
-use crate::Failure;
-use bentpipe_emulate::measure::{self, Measured, Plan};
+use crate::input::name_and_value;
+use crate::outcome::{Failure, by_signal, print, say};
+use bentpipe_emulate::Error;
+use bentpipe_emulate::measure::{self, Measured};
+use bentpipe_emulate::plan::Plan;
 use bentpipe_live::control::FlowState;
 use bentpipe_scenario::{Scenario, Source};
 use bentpipe_sim::Report;
 use core::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The scenario, which users find among the others too.
@@ -24,7 +26,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "DIR", default_value = "bentpipe-demo")]
     out: PathBuf,
     /// Change a parameter: rate, delay or loss; may be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::args::name_and_value)]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     sets: Vec<(String, String)>,
     /// Simulate it, in place of using this machine's TCP.
     #[arg(long)]
@@ -34,8 +36,7 @@ pub(crate) struct Demo {
 /// Runs it; gives the exit status.
 pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
     let source = Source::new("accelerate.toml", SCENARIO);
-    let scenario = bentpipe_scenario::load(&source, &demo.sets, None)
-        .map_err(|fault| Failure::Input(fault.to_string()))?;
+    let scenario = bentpipe_scenario::load(&source, &demo.sets, None)?;
     say(&scenario.title);
     let mut interrupted = None;
     let report = if demo.simulated {
@@ -47,41 +48,26 @@ pub(crate) fn run(demo: &Demo) -> Result<u8, Failure> {
                 measured.report
             }
             Err(why) if why.is_refusal() => {
-                say(&format!("{why}\nnote: simulated instead, with bentpipe's own TCP at both ends"));
+                say(&format!("error: {why}\nnote: simulated instead, with bentpipe's own TCP at both ends"));
                 simulate(&scenario, &demo.out)?
             }
-            Err(why) => return Err(Failure::Run(why.to_string())),
+            Err(why) => return Err(Failure::run(why)),
         }
     };
-    crate::print(&(summary(&report) + "\n" + &report.to_text()))?;
+    print(&(summary(&report) + "\n" + &report.to_text()))?;
     say(&format!("the page with pictures: {}", demo.out.join("report.html").display()));
-    let status = interrupted.map_or(0, |signal| crate::compare::BY_SIGNAL + signal.as_raw());
-    Ok(u8::try_from(status).unwrap_or(1))
+    Ok(by_signal(interrupted))
 }
 
 fn simulate(scenario: &Scenario, out: &Path) -> Result<Report, Failure> {
-    let failed = |error| Failure::Run(format!("error: {error}"));
-    Ok(bentpipe_results::run(out, scenario).map_err(failed)?.0)
+    Ok(bentpipe_results::run(out, scenario).map_err(Failure::run)?.0)
 }
 
-fn emulate(scenario: &Scenario, out: &Path) -> Result<Measured, measure::Error> {
-    let plan = Plan {
-        scenario: scenario.clone(),
-        title: "demo".to_owned(),
-        name: None,
-        speed: 1.0,
-        realtime: true,
-        journal: None,
-        out: Some(out.to_owned()),
-    };
+fn emulate(scenario: &Scenario, out: &Path) -> Result<Measured, Error> {
+    let plan = Plan { out: Some(out.to_owned()), ..Plan::new(scenario.clone(), "demo") };
     let whole = scenario.links.first().map_or(1.0, |l| l.forward.rate.bps() as f64);
     let begun = &mut || say(&heading(scenario));
     measure::run_seen(&plan, begun, &mut |line| say(line), &mut |now, flows| say(&row(now, flows, whole)))
-}
-
-fn say(line: &str) {
-    // Nothing is left to tell a user whose standard error is closed.
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn heading(scenario: &Scenario) -> String {

@@ -1,10 +1,12 @@
 //! `bentpipe doctor`: what this machine can do.
 
-use crate::Failure;
-use bentpipe_emulate::doctor::{Finding, State, examine};
-use bentpipe_emulate::leftovers;
-use bentpipe_emulate::registry::Registry;
+use crate::findings;
+use crate::outcome::Failure;
+use bentpipe_emulate::doctor::examine;
+use bentpipe_emulate::{Error, leftovers, registry};
+use bentpipe_service::{Finding, Standing};
 use core::fmt::Write as _;
+use serde_json::json;
 
 /// Looks at the machine, or cleans up; gives what to print, and whether links can be emulated here.
 pub(crate) fn run(json: bool, clean: bool) -> Result<(String, bool), Failure> {
@@ -12,36 +14,21 @@ pub(crate) fn run(json: bool, clean: bool) -> Result<(String, bool), Failure> {
         return Ok((clean_up()?, true));
     }
     let findings = examine();
-    let works = findings.iter().all(|f| f.state != State::Bad);
+    let works = findings.iter().all(|f| f.standing != Standing::Bad);
     if json {
-        let text = serde_json::to_string_pretty(&findings).unwrap_or_default();
-        return Ok((text + "\n", works));
+        let object =
+            |f: &Finding| json!({ "name": f.name, "state": f.standing, "found": f.found, "mends": f.mends });
+        let all: Vec<_> = findings.iter().map(object).collect();
+        return Ok((format!("{:#}\n", json!(all)), works));
     }
-    Ok((text(&findings, works), works))
-}
-
-fn text(findings: &[Finding], works: bool) -> String {
-    let width = findings.iter().map(|f| f.name.len()).max().unwrap_or(0);
-    let mut out = String::new();
-    for finding in findings {
-        let mark = match finding.state {
-            State::Good => "ok",
-            State::Lack => "--",
-            State::Bad => "NO",
-        };
-        let _ = writeln!(out, "{mark}  {:width$}  {}", finding.name, finding.found);
-        for mend in &finding.mends {
-            let _ = writeln!(out, "    {:width$}  mend: {mend}", "");
-        }
-    }
-    out += if works { "\nlinks can be emulated here\n" } else { "\nlinks cannot be emulated here\n" };
-    out
+    let end = if works { "links can be emulated here" } else { "links cannot be emulated here" };
+    Ok((format!("{}\n{end}\n", findings::text(&findings)), works))
 }
 
 /// Removes what killed sessions have left behind.
 fn clean_up() -> Result<String, Failure> {
-    let registry = Registry::open()?;
-    let _lock = registry.lock()?;
+    let registry = registry::open()?;
+    let _lock = registry::lock(&registry).map_err(Error::from)?;
     let mut out = String::new();
     leftovers::clean(&registry, &mut |line| {
         let _ = writeln!(out, "{line}");

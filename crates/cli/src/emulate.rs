@@ -1,29 +1,86 @@
 //! `bentpipe emulate`: a command behind a link.
 
-use crate::Failure;
-use crate::args::{self, Emulate};
-use crate::compare;
-use crate::input::{self, Beside};
-use bentpipe_emulate::emulation::{self, Plan};
+use crate::input::{self, Beside, name_and_value};
+use crate::outcome::{Failure, by_signal, print, say};
+use bentpipe_emulate::plan::Plan;
 use bentpipe_emulate::report::capture_everything;
-use bentpipe_emulate::run::Run;
-use bentpipe_emulate::{Error, named};
-use bentpipe_scenario::{Diagnostic, Scenario, Source, profiles};
+use bentpipe_emulate::{emulation, measure, named, run as helper};
+use bentpipe_scenario::{Scenario, Source, profiles};
+use clap::Args;
 use std::ffi::OsString;
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        if error.is_refusal() { Self::Input(error.to_string()) } else { Self::Run(error.to_string()) }
-    }
+pub(crate) const EXAMPLES: &str = "Examples:
+  bentpipe emulate geo-10m -- ping far
+  bentpipe emulate winds-24m --far 'iperf3 -s' -- iperf3 -c far
+  bentpipe emulate geo-10m --set loss=1e-3 --set rate=5Mbit/s
+  sudo bentpipe emulate ka-band-t1 --uplink -- curl https://example.org";
+
+/// A command behind a link.
+#[derive(Debug, Args)]
+pub(crate) struct Emulate {
+    /// A named link, or a scenario file.
+    pub(crate) link: String,
+    /// The command, after `--`; a shell when there is none.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+    /// A line for a shell at the far end: it is started first, and ended with the command.
+    #[arg(long, value_name = "LINE")]
+    pub(crate) far: Option<OsString>,
+    /// Change a named link (rate, delay, buffer, loss or ber, as `bentpipe link set` does), or a parameter of a scenario; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(crate) sets: Vec<(String, String)>,
+    /// Seed of every random stream.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Let a scenario's timeline run faster by this factor.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = bentpipe_live::speed::parse)]
+    pub(crate) speed: f64,
+    /// Let the far end be this machine's own network, with its way to the internet. Needs root.
+    #[arg(long)]
+    pub(crate) uplink: bool,
+    /// Record every packet and every change in this file, for `bentpipe replay`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+    /// Write a page with pictures, tables and captures into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Capture every direction of every link, not only those that a scenario's `captures` name. A named link is captured anyway.
+    #[arg(long, requires = "out")]
+    pub(crate) capture: bool,
+    /// Without a command: print the whole report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Name of the session, by which `bentpipe link` and `bentpipe top` find it.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Do without real-time priority even where it is allowed.
+    #[arg(long)]
+    pub(crate) no_realtime: bool,
+}
+
+/// What the helper of `emulate` is told.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[arg(long)]
+    pub(crate) net_fd: i32,
+    #[arg(long)]
+    pub(crate) report_fd: i32,
+    #[arg(long)]
+    pub(crate) parent: i32,
+    #[arg(long)]
+    pub(crate) hosts: PathBuf,
+    #[arg(long)]
+    pub(crate) resolv: Option<PathBuf>,
+    #[arg(last = true)]
+    pub(crate) argv: Vec<OsString>,
 }
 
 /// Runs the command; gives its exit status.
 pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
     let plan = plan(options)?;
     if options.command.is_empty() && options.far.is_none() && is_file(&options.link) {
-        return compare::flows(options, plan.scenario, plan.title);
+        return flows(options, &plan);
     }
     notes(&plan, is_file(&options.link));
     let ended = emulation::run(&plan, &mut |line| say(line))?;
@@ -37,9 +94,9 @@ pub(crate) fn run(options: &Emulate) -> Result<u8, Failure> {
 }
 
 /// The helper: returns only when it could not become the program.
-pub(crate) fn become_program(options: &args::Run) -> u8 {
-    let args::Run { net_fd, report_fd, parent, hosts, resolv, argv } = options;
-    let run = Run {
+pub(crate) fn become_program(options: &Run) -> u8 {
+    let Run { net_fd, report_fd, parent, hosts, resolv, argv } = options;
+    let run = helper::Run {
         network: *net_fd,
         report: *report_fd,
         parent: *parent,
@@ -51,13 +108,12 @@ pub(crate) fn become_program(options: &args::Run) -> u8 {
 }
 
 fn plan(options: &Emulate) -> Result<Plan, Failure> {
-    let refused = |fault: Box<Diagnostic>| Failure::Input(fault.to_string());
     let (mut scenario, title) = if is_file(&options.link) {
         from_file(options)?
     } else {
-        let mut scenario = named::named(&options.link, options.seed).map_err(refused)?;
+        let mut scenario = named::named(&options.link, options.seed)?;
         let words: Vec<String> = options.sets.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        named::change(&mut scenario, &bentpipe_scenario::change(&words).map_err(refused)?);
+        named::change(&mut scenario, &bentpipe_scenario::change(&words)?);
         (scenario, options.link.clone())
     };
     // a file says itself what is to be captured
@@ -65,8 +121,6 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         capture_everything(&mut scenario);
     }
     Ok(Plan {
-        scenario,
-        title,
         name: options.name.clone(),
         uplink: options.uplink,
         speed: options.speed,
@@ -75,7 +129,19 @@ fn plan(options: &Emulate) -> Result<Plan, Failure> {
         out: options.out.clone(),
         far: options.far.clone(),
         command: if options.command.is_empty() { vec![shell()] } else { options.command.clone() },
+        ..Plan::new(scenario, &title)
     })
+}
+
+/// Runs the scenario's own flows; gives the exit status, with the report on standard output.
+fn flows(options: &Emulate, plan: &Plan) -> Result<u8, Failure> {
+    let measured = measure::run(plan, &mut || (), &mut |line| say(line))?;
+    if let Some(dir) = &options.out {
+        say(&format!("{} files in {}", measured.files.len(), dir.display()));
+    }
+    let report = &measured.report;
+    print(&if options.json { report.to_json() + "\n" } else { report.to_text() })?;
+    Ok(by_signal(measured.interrupted))
 }
 
 /// What a user may not expect.
@@ -90,11 +156,6 @@ fn notes(plan: &Plan, from_file: bool) {
     }
 }
 
-fn say(line: &str) {
-    // Nothing is left to tell a user whose standard error is closed.
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
 /// A name is a link's where there is one; everything that looks like a path is a file.
 fn is_file(link: &str) -> bool {
     let named = profiles().iter().any(|p| p.name == link);
@@ -107,10 +168,8 @@ fn is_file(link: &str) -> bool {
 fn from_file(options: &Emulate) -> Result<(Scenario, String), Failure> {
     let path = Path::new(&options.link);
     let source: Source = input::file(path)?;
-    let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))
-        .map_err(|fault| Failure::Input(fault.to_string()))?;
-    let title = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    Ok((scenario, title))
+    let scenario = bentpipe_scenario::load_with(&source, &options.sets, options.seed, &Beside(path))?;
+    Ok((scenario, input::title(path)))
 }
 
 /// The user's own shell.

@@ -1,39 +1,54 @@
 //! From a path to a scenario.
 
-use crate::Failure;
-use crate::args::Input;
 use crate::options::{blamed, words};
+use crate::outcome::Failure;
 use bentpipe_scenario::{Diagnostic, Files, MAX_FILE, Place, ReferenceSpec, Scenario, Source};
 use bentpipe_sim::reference;
+use clap::Args;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Reads the file that the command line names.
-pub(crate) fn source(input: &Input) -> Result<Source, Failure> {
-    file(&input.file)
+/// A scenario and what the command line changes about it.
+#[derive(Debug, Args)]
+pub(crate) struct Input {
+    /// Scenario file.
+    pub(crate) file: PathBuf,
+    /// Seed of every random stream, instead of the file's.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Give a parameter of the file another value; may be repeated.
+    ///
+    /// The value is written as in the file but without quotes: loss=1e-3, window='64 segments', delayed_ack=on.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(crate) sets: Vec<(String, String)>,
 }
 
-/// Reads a scenario file.
+pub(crate) fn name_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}
+
+/// Reads a scenario file or a gateway file.
 pub(crate) fn file(path: &Path) -> Result<Source, Failure> {
     let name = path.display().to_string();
-    let bytes = read(path, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
-    Source::from_bytes(name, &bytes).map_err(|diagnostic| Failure::Input(diagnostic.to_string()))
+    let bytes = read(path, MAX_FILE).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+    Ok(Source::from_bytes(name, &bytes)?)
 }
 
 /// Reads, checks and resolves the scenario that the command line names.
 pub(crate) fn load(input: &Input) -> Result<Scenario, Failure> {
-    let name = input.file.display().to_string();
-    let bytes =
-        read(&input.file, MAX_FILE).map_err(|error| Failure::Input(format!("error: {name}: {error}")))?;
-    Source::from_bytes(name, &bytes)
-        .and_then(|source| {
-            let files = &Beside(&input.file);
-            let scenario = bentpipe_scenario::load_with(&source, &input.sets, input.seed, files)?;
-            reference::check(&scenario).map_err(|(spec, fault)| misplaced(&source, spec, &fault))?;
-            Ok(scenario)
-        })
-        .map_err(|diagnostic: Box<Diagnostic>| Failure::Input(diagnostic.to_string()))
+    let source = file(&input.file)?;
+    let scenario = bentpipe_scenario::load_with(&source, &input.sets, input.seed, &Beside(&input.file))?;
+    reference::check(&scenario).map_err(|(spec, fault)| misplaced(&source, spec, &fault))?;
+    Ok(scenario)
+}
+
+/// What a scenario's file calls it.
+pub(crate) fn title(file: &Path) -> String {
+    file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
 /// A reference to what the run will not have: shown where the file says it.

@@ -1,9 +1,9 @@
 //! `bentpipe link`: shows and changes a link that is running.
 
-use crate::Failure;
-use bentpipe_emulate::client::{Client, ClientError};
+use crate::outcome::Failure;
+use bentpipe_emulate::client::find;
 use bentpipe_live::control::{Done, LinkState, On, Reply, Request, State, Values, Way};
-use bentpipe_scenario::{Diagnostic, change, length};
+use bentpipe_scenario::{change, length};
 use clap::{Args, Subcommand, ValueEnum};
 use core::fmt::Write as _;
 use std::thread::park_timeout;
@@ -94,58 +94,29 @@ impl OnArgs {
 /// Asks the session; returns what to print.
 pub(crate) fn run(link: &Link) -> Result<String, Failure> {
     let request = request(&link.action)?;
-    let (_, mut client) = Client::find(link.session.as_deref()).map_err(|e| failed(&e))?;
-    let mut reply = ask(&mut client, &request)?;
+    let mut client = find(link.session.as_deref())?;
+    let mut reply = client.ask(&request, Some)?;
     if request == Request::Show {
         park_timeout(LOOK);
-        reply = ask(&mut client, &request)?;
+        reply = client.ask(&request, Some)?;
     }
     if link.json {
-        return serde_json::to_string_pretty(&reply)
-            .map(|text| text + "\n")
-            .map_err(|e| Failure::Run(format!("error: {e}")));
+        return serde_json::to_string_pretty(&reply).map(|text| text + "\n").map_err(Failure::run);
     }
     Ok(match reply {
         Reply::State(state) => show(&state),
         Reply::Done(done) => changed(&done),
-        Reply::Refused { .. } => String::new(),
+        Reply::Refused(_) => String::new(),
     })
 }
 
 fn request(action: &Action) -> Result<Request, Failure> {
-    let refused = |d: Box<Diagnostic>| Failure::Input(d.to_string());
     Ok(match action {
         Action::Show => Request::Show,
-        Action::Set { changes, on } => {
-            Request::Set { on: on.on(), values: Values::from(&change(changes).map_err(refused)?) }
-        }
-        Action::Outage { length: word, on } => {
-            Request::Outage { on: on.on(), length_ns: length(word).map_err(refused)?.0 }
-        }
+        Action::Set { changes, on } => Request::Set { on: on.on(), values: Values::from(&change(changes)?) },
+        Action::Outage { length: word, on } => Request::Outage { on: on.on(), length_ns: length(word)?.0 },
         Action::Reset { on } => Request::Reset { on: on.on() },
     })
-}
-
-/// Asks once; what the session refuses is the user's input.
-pub(crate) fn ask(client: &mut Client, request: &Request) -> Result<Reply, Failure> {
-    match client.ask(request).map_err(|e| failed(&e))? {
-        Reply::Refused { message, help } => {
-            let lines: Vec<String> = [format!("error: {message}")]
-                .into_iter()
-                .chain(help.iter().map(|line| format!("help: {line}")))
-                .collect();
-            Err(Failure::Input(lines.join("\n")))
-        }
-        reply => Ok(reply),
-    }
-}
-
-pub(crate) fn failed(error: &ClientError) -> Failure {
-    let text = format!("error: {error}");
-    match error {
-        ClientError::None | ClientError::Several(_) | ClientError::Unknown { .. } => Failure::Input(text),
-        ClientError::Silent { .. } | ClientError::Foreign { .. } => Failure::Run(text),
-    }
 }
 
 fn changed(done: &Done) -> String {

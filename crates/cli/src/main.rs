@@ -1,4 +1,4 @@
-//! The command line: `bentpipe sim`, `bentpipe check`. Standard output is data, standard error is talk.
+//! The command line. Standard output is data, standard error is talk.
 
 mod args;
 mod compare;
@@ -6,11 +6,13 @@ mod demo;
 mod doctor;
 mod emulate;
 mod expect;
+mod findings;
 mod gateway;
 mod input;
 mod link;
 mod links;
 mod options;
+mod outcome;
 mod replay;
 mod simulate;
 mod sweep;
@@ -19,24 +21,8 @@ mod transfer;
 
 use args::{Args, Command, Page};
 use clap::Parser as _;
-use std::io::{self, Write as _};
+use outcome::{Failure, NOT_MET, print};
 use std::process::ExitCode;
-
-/// The input was refused: a file, an option or a value. Also what clap exits with.
-const BAD_INPUT: u8 = 2;
-/// The run itself failed.
-const FAILED: u8 = 1;
-
-/// The run is done, but an expectation is not met.
-const NOT_MET: u8 = 3;
-
-/// Why a command ended early.
-enum Failure {
-    /// The user's input is at fault; the text says where.
-    Input(String),
-    /// Something else went wrong.
-    Run(String),
-}
 
 fn main() -> ExitCode {
     let command = Args::parse().command;
@@ -53,15 +39,11 @@ fn main() -> ExitCode {
         Some(Err(failure)) => Err(failure),
         None => run(&command),
     };
-    let (text, code) = match outcome.and_then(|(output, met)| print(&output).map(|()| met)) {
-        Ok(true) => return ExitCode::SUCCESS,
-        Ok(false) => return ExitCode::from(NOT_MET),
-        Err(Failure::Input(text)) => (text, BAD_INPUT),
-        Err(Failure::Run(text)) => (text, FAILED),
-    };
-    // Nothing is left to tell a user whose standard error is closed.
-    let _ = writeln!(io::stderr(), "{text}");
-    ExitCode::from(code)
+    match outcome.and_then(|(output, met)| print(&output).map(|()| met)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(NOT_MET),
+        Err(failure) => ExitCode::from(failure.report()),
+    }
 }
 
 /// Runs a command; returns what goes to standard output, and whether all that was expected is met.
@@ -79,8 +61,8 @@ fn run(command: &Command) -> Result<(String, bool), Failure> {
         Command::Compare(options) => compare::run(options),
         Command::Link(link) => link::run(link),
         Command::Top(top) => top::run(top),
-        Command::Send(args) => transfer::send(args),
-        Command::Receive(args) => transfer::receive(args),
+        Command::Send(args) => transfer::send::send(args),
+        Command::Receive(args) => transfer::receive::receive(args),
         Command::Generate { page } => Ok(match page {
             Page::Schema => bentpipe_scenario::schema(),
             Page::Reference => bentpipe_scenario::reference(),
@@ -91,15 +73,4 @@ fn run(command: &Command) -> Result<(String, bool), Failure> {
         Command::Emulate(_) | Command::Run(_) | Command::Gateway(_) | Command::Demo(_) => Ok(String::new()),
     }?;
     Ok((text, true))
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever reads our output may stop early, as `head` does.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Run(format!("error: standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
 }

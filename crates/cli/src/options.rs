@@ -1,6 +1,5 @@
 //! Faults in options, drawn as those of files are: with the place underlined and what to write instead.
 
-use crate::Failure;
 use bentpipe_scenario::{Diagnostic, Place};
 use bentpipe_sim::metric;
 use core::ops::Range;
@@ -63,9 +62,4 @@ pub(crate) fn blamed(text: &str, error: &metric::Error) -> Range<usize> {
     let from =
         if matches!(error, metric::Error::Nothing { .. }) { text.find(['[', '.']).unwrap_or(0) } else { 0 };
     text[from..].find(part.as_str()).map_or(0..text.len(), |at| from + at..from + at + part.len())
-}
-
-/// Input that is refused.
-pub(crate) fn refused(diagnostic: &Diagnostic) -> Failure {
-    Failure::Input(diagnostic.to_string())
 }

@@ -1,12 +1,12 @@
 //! `bentpipe replay`: a live run again, under simulated time.
 
-use crate::Failure;
-use bentpipe_live::replay::{ReplayError, replay};
+use crate::outcome::Failure;
+use bentpipe_live::replay::replay;
 use std::path::Path;
 
 /// Runs the journal at `path` again; the text, and whether the same came out.
 pub(crate) fn run(path: &Path, json: bool) -> Result<(String, bool), Failure> {
-    let replayed = replay(path).map_err(|error: ReplayError| Failure::Input(format!("error: {error}")))?;
+    let replayed = replay(path).map_err(Failure::input)?;
     let same = replayed.same();
     if json {
         let value = serde_json::json!({

@@ -1,10 +1,8 @@
 //! The one place that calls the simulator.
 
-use crate::Failure;
 use crate::expect::Expect;
-use crate::options::refused;
+use crate::outcome::{Failure, say};
 use bentpipe_scenario::Scenario;
-use std::io::{self, Write as _};
 use std::path::Path;
 
 /// Runs a scenario; returns the report as text, or as JSON. With `out`, everything else goes into that folder. True when
@@ -16,15 +14,13 @@ pub(crate) fn run(
     expects: &[Expect],
 ) -> Result<(String, bool), Failure> {
     for expect in expects {
-        expect.check(scenario).map_err(|fault| refused(&fault))?;
+        expect.check(scenario)?;
     }
     let report = match out {
         None => bentpipe_sim::run(scenario),
         Some(folder) => {
-            let (report, files) = bentpipe_results::run(folder, scenario)
-                .map_err(|error| Failure::Run(format!("error: {error}")))?;
-            // Nothing is left to tell a user whose standard error is closed.
-            let _ = writeln!(io::stderr(), "{} files in {}", files.len(), folder.display());
+            let (report, files) = bentpipe_results::run(folder, scenario).map_err(Failure::run)?;
+            say(&format!("{} files in {}", files.len(), folder.display()));
             report
         }
     };
@@ -32,9 +28,9 @@ pub(crate) fn run(
     if !expects.is_empty() {
         let value = serde_json::to_value(&report).unwrap_or_default();
         for expect in expects {
-            let (met, line) = expect.judge(&value).map_err(|e| Failure::Input(format!("error: {e}")))?;
+            let (met, line) = expect.judge(&value).map_err(Failure::input)?;
             all_met &= met;
-            let _ = writeln!(io::stderr(), "{line}");
+            say(&line);
         }
     }
     let text = if json { report.to_json() + "\n" } else { report.to_text() };

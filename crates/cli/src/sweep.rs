@@ -1,24 +1,68 @@
 //! `bentpipe sweep` and `bentpipe merge`.
 
-use crate::args::Sweep;
-use crate::options::{Given, blamed, refused, words};
-use crate::{Failure, input};
+use crate::input::{self, Input, name_and_value};
+use crate::options::{Given, blamed, words};
+use crate::outcome::{Failure, say};
 use bentpipe_scenario::{Diagnostic, Measures, Place, Precision, Source, SweepSpec, amount};
 use bentpipe_sim::metric;
 use bentpipe_sweep::{Error, Job, Shard};
+use clap::Args;
 use indicatif::ProgressBar;
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Most runs of a combination with a precision, when nobody says.
 const MAX_SEEDS: u32 = 50;
 
+pub(crate) const EXAMPLES: &str = "Examples:
+  bentpipe sweep scenarios/faded.toml --out results/
+  bentpipe sweep scenarios/sharing.toml --axis loss=1e-4,1e-3,1e-2 --axis tcp=newreno,cubic --out results/
+  bentpipe sweep scenarios/faded.toml --set tcp=sack --precision 'goodput 5 %' --out results/
+  bentpipe sweep scenarios/faded.toml --shard 1/4 --out shard-1/";
+
+/// A sweep.
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {
+    #[command(flatten)]
+    pub(crate) input: Input,
+    /// An axis, instead of the file's of that name; may be repeated.
+    ///
+    /// An axis that is given by --set instead keeps this one value.
+    #[arg(long = "axis", value_name = "NAME=A,B,C", value_parser = name_and_value)]
+    pub(crate) axes: Vec<(String, String)>,
+    /// Runs of each combination, instead of the file's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    /// What to measure, instead of the file's; may be repeated.
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) measure: Vec<String>,
+    /// More seeds until a mean is known this well, as in 'goodput 5 %'; 'none' keeps to --seeds.
+    #[arg(long, value_name = "METRIC SHARE")]
+    pub(crate) precision: Option<String>,
+    /// With a precision: most runs of a combination [default: the file's, or 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) max_seeds: Option<u32>,
+    /// Threads; 0 for one per core.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
+    pub(crate) threads: usize,
+    /// Only part i of n of the runs; put together by `bentpipe merge`.
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<String>,
+    /// Folder for runs, tables and pictures.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}
+
+/// Not more than any machine has any use for.
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n <= 1024).ok_or_else(|| "write a number from 0 to 1024".to_owned())
+}
+
 /// Makes the runs that are missing, then the tables.
 pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
-    let source = input::source(&args.input)?;
-    let spec = bentpipe_scenario::sweep(&source).map_err(|d| refused(&d))?;
-    let spec = changed(spec, args).map_err(|d| refused(&d))?;
+    let source = input::file(&args.input.file)?;
+    let spec = bentpipe_scenario::sweep(&source)?;
+    let spec = changed(spec, args)?;
     let job = Job {
         source: &source,
         files: &input::Beside(&args.input.file),
@@ -31,7 +75,7 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
             .cloned()
             .collect(),
         seed: args.input.seed,
-        shard: args.shard.as_deref().map(shard).transpose().map_err(|d| refused(&d))?,
+        shard: args.shard.as_deref().map(shard).transpose()?,
         spec,
         threads: args.threads,
     };
@@ -46,33 +90,32 @@ pub(crate) fn run(args: &Sweep) -> Result<String, Failure> {
     bar.finish_and_clear();
     let done = done.map_err(|error| failure(error, args, &source))?;
     let since = |from: Timespec, clock| seconds(clock_gettime(clock)) - seconds(from);
-    let _ = writeln!(
-        io::stderr(),
+    say(&format!(
         "{} runs made, {} kept, in {}; {:.2} s of CPU, {:.2} s",
         done.made,
         done.kept,
         args.out.display(),
         since(cpu, ClockId::ProcessCPUTime),
         since(wall, ClockId::Monotonic),
-    );
+    ));
     Ok(String::new())
 }
 
 /// Puts shards together.
 pub(crate) fn merge(shards: &[PathBuf], out: &Path) -> Result<String, Failure> {
     bentpipe_sweep::merge(shards, out).map(|()| String::new()).map_err(|error| match error {
-        Error::File { .. } => Failure::Run(error.to_string()),
-        _ => Failure::Input(error.to_string()),
+        Error::File { .. } => Failure::run(error),
+        _ => Failure::input(error),
     })
 }
 
 /// Faults are shown where the user wrote them.
 fn failure(error: Error, args: &Sweep, source: &Source) -> Failure {
     match error {
-        Error::File { .. } => Failure::Run(error.to_string()),
+        Error::File { .. } => Failure::run(error),
         Error::Input(text) => Failure::Input(text),
-        Error::Metric { text, error } => refused(&unmeasurable(&text, &error, args, source)),
-        Error::Cell { diagnostic, cell } => refused(&in_axis(diagnostic, &cell, args)),
+        Error::Metric { text, error } => unmeasurable(&text, &error, args, source).into(),
+        Error::Cell { diagnostic, cell } => in_axis(diagnostic, &cell, args).into(),
     }
 }
 

@@ -6,7 +6,7 @@
 use bentpipe_base::{Dscp, Ecn, Flags, Foreign, Packet, ProbeOption, SackList, Seq, TcpHeader, Timestamps};
 use bentpipe_driver::{Content, HEADER_SPACE, Held, Other, Parsed, Unit, emit, parse};
 use bentpipe_wire::offload::{self, Super, VnetHeader, complete};
-use bentpipe_wire::{Checksum, Edit, Ends, Ipv4, Layout, OptionKind, Segment, pseudo_header, read_tcp};
+use bentpipe_wire::{Ends, Ipv4, Layout, OptionKind, Segment, pseudo_header, read_tcp};
 use proptest::prelude::*;
 
 /// What stands before the IP header, and how the kernel hands the packet over.
@@ -33,7 +33,7 @@ struct Source {
     vnet: VnetHeader,
     unit: Unit,
     link: usize,
-    foreign: Option<Vec<u8>>,
+    foreign: Option<(OptionKind, Vec<u8>)>,
 }
 
 const FOREIGN: OptionKind = OptionKind(222);
@@ -94,13 +94,28 @@ fn before() -> impl Strategy<Value = Before> {
     prop_oneof![Just(Before::Nothing), Just(Before::Ethernet), Just(Before::Tagged), Just(Before::Session)]
 }
 
+/// Adds an option, padded to whole words; `None` when the header has no room for it. Checksums stay as they are.
+fn insert(packet: &mut Vec<u8>, kind: OptionKind, value: &[u8]) -> Option<()> {
+    let Layout { network, options, .. } = Layout::of(packet).ok()?;
+    let len = 2 + value.len();
+    let more = len.next_multiple_of(4);
+    (options.len() + more <= 40).then_some(())?;
+    let option = [&[OptionKind::NOP.0; 3][..more - len], &[kind.0, len as u8], value].concat();
+    packet.splice(options.end..options.end, option);
+    packet[network.transport + 12] += (more as u8 / 4) << 4;
+    let at = if matches!(network.ends, Ends::V4 { .. }) { 2 } else { 4 };
+    let long = u16::from_be_bytes([packet[at], packet[at + 1]]).checked_add(more as u16)?;
+    packet[at..at + 2].copy_from_slice(&long.to_be_bytes());
+    Some(())
+}
+
 /// A random packet: `None` when its options do not fit.
 fn build(
     (ends, tcp): (Ends, TcpHeader),
     len: usize,
     offload: Offload,
     before: Before,
-    foreign: Option<Vec<u8>>,
+    foreign: Option<(OptionKind, Vec<u8>)>,
     (urgent, id): (u16, u16),
 ) -> Option<Source> {
     let data = payload(len);
@@ -116,8 +131,8 @@ fn build(
     };
     let mut packet = Vec::new();
     bentpipe_wire::emit(&segment, &mut packet).ok()?;
-    if let Some(value) = &foreign {
-        Edit::new(&mut packet, Checksum::Full).ok()?.insert_option(FOREIGN, value).ok()?;
+    if let Some((kind, value)) = &foreign {
+        insert(&mut packet, *kind, value)?;
     }
     if matches!(ends, Ends::V4 { .. }) {
         packet[4..6].copy_from_slice(&id.to_be_bytes());
@@ -179,7 +194,7 @@ fn source() -> impl Strategy<Value = Option<Source>> {
             let is_super = matches!(offload, Offload::Super(_));
             // no kernel hands over a super-packet in a session
             let before = if is_super && before == Before::Session { Before::Tagged } else { before };
-            build((ends, tcp), len, offload, before, foreign, ids)
+            build((ends, tcp), len, offload, before, foreign.map(|value| (FOREIGN, value)), ids)
         },
     )
 }
@@ -295,7 +310,7 @@ proptest! {
             let (_, _, tcp) = read_tcp(&packet, &layout).unwrap();
             prop_assert_eq!(tcp.seq, now.tcp.seq.at(stream.len() as u64));
             prop_assert_eq!((tcp.ack, tcp.window, tcp.sack), (now.tcp.ack, now.tcp.window, now.tcp.sack));
-            if let Some(value) = &source.foreign {
+            if let Some((_, value)) = &source.foreign {
                 let options = bentpipe_wire::Options::new(&packet[layout.options.clone()]);
                 let found = options.filter_map(Result::ok).find(|o| o.kind() == FOREIGN);
                 prop_assert_eq!(found.map(|o| o.value().to_vec()), Some(value.clone()));
@@ -396,8 +411,9 @@ fn what_is_not_whole_and_sound_tcp_passes_unread() {
 #[test]
 fn options_are_told_by_kind() {
     let told = |kind: u8, value: &[u8]| {
-        let mut source = plain(TcpHeader::default(), 10, Offload::Full, 0);
-        Edit::new(&mut source.bytes, Checksum::Full).unwrap().insert_option(OptionKind(kind), value).unwrap();
+        let ends = Ends::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
+        let (foreign, tcp) = (Some((OptionKind(kind), value.to_vec())), TcpHeader::default());
+        let source = build((ends, tcp), 10, Offload::Full, Before::Nothing, foreign, (0, 100)).unwrap();
         let foreign = parse(&source.bytes, &source.vnet, source.unit).unwrap().packet.foreign;
         (foreign.kinds, foreign.len)
     };

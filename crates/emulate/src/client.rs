@@ -1,18 +1,14 @@
-//! The other end of the control socket: finding a session and asking it.
+//! Finds a running session, to ask it.
 
-use crate::registry::{Entry, Registry};
-use bentpipe_live::control::{Reply, Request};
-use bentpipe_os::ask::Asker;
+use crate::registry::{Entry, folder, open};
+use crate::session::SESSION_VARIABLE;
+use bentpipe_live::control::Reply;
+use bentpipe_service::{Client, ClientError, pick};
 use std::env;
-use std::io;
-use std::path::{Path, PathBuf};
 
-/// The environment variable that names the session a program runs in.
-const INSIDE: &str = "BENTPIPE_SESSION";
-
-/// Why a session cannot be asked.
+/// Why there is no session to ask.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub enum FindError {
     /// None runs.
     #[error("no session is running\nhelp: start one in another terminal: bentpipe emulate geo-10m")]
     None,
@@ -27,94 +23,73 @@ pub enum ClientError {
         /// Those that run.
         running: Vec<Entry>,
     },
-    /// It runs, but cannot be reached.
-    #[error("the session at {} does not answer: {source}", .path.display())]
-    Silent {
-        /// Its socket.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// It answers something else.
-    #[error("the session at {} is of another version of bentpipe: {what}", .path.display())]
-    Foreign {
-        /// Its socket.
-        path: PathBuf,
-        /// What was not understood.
-        what: String,
-    },
+    /// It cannot be reached.
+    #[error(transparent)]
+    Client(#[from] ClientError),
 }
 
 fn listed(entries: &[Entry]) -> String {
     if entries.is_empty() {
         return "help: none is running".to_owned();
     }
-    let lines = entries.iter().map(|e| format!("  {:8} {} (process {})", e.id, e.title, e.pid));
+    let lines = entries.iter().map(|e| format!("  {:8} {} (process {})", e.id, e.title, e.process.pid));
     [String::from("running:")].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// The session that is meant, among those that run: the one that is named, else the one around this program, else the only one.
+/// The session that is meant, among those that run: the one that is named, else the one around this program,
+/// else the only one.
 ///
 /// # Errors
 /// When there is none, or more than one could be meant.
-pub fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) -> Result<Entry, ClientError> {
-    let find = |id: &str| running.iter().find(|e| e.id == id).cloned();
-    if let Some(wanted) = named {
-        return find(wanted).ok_or_else(|| ClientError::Unknown { wanted: wanted.to_owned(), running });
-    }
-    if let Some(entry) = inside.and_then(find) {
-        return Ok(entry);
-    }
-    match running.len() {
-        0 => Err(ClientError::None),
-        1 => running.into_iter().next().ok_or(ClientError::None),
-        _ => Err(ClientError::Several(running)),
-    }
+pub fn choose(running: Vec<Entry>, named: Option<&str>, inside: Option<&str>) -> Result<Entry, FindError> {
+    let inside = inside.filter(|id| running.iter().any(|e| e.id == *id));
+    pick(running, named.or(inside)).map_err(|running| match named {
+        Some(wanted) => FindError::Unknown { wanted: wanted.to_owned(), running },
+        None if running.is_empty() => FindError::None,
+        None => FindError::Several(running),
+    })
 }
 
-/// A connection to a session.
-#[derive(Debug)]
-pub struct Client {
-    asker: Asker,
-    path: PathBuf,
+/// Finds the session that `named` names, or that must be meant, and connects to it.
+///
+/// # Errors
+/// As [`choose`], and when nobody listens at its socket.
+pub fn find(named: Option<&str>) -> Result<Client<Reply>, FindError> {
+    // who only asks leaves no folder behind
+    let registry = if folder().is_dir() { open().ok() } else { None };
+    let mut running: Vec<Entry> =
+        registry.as_ref().map_or_else(Vec::new, bentpipe_service::Registry::entries);
+    running.retain(|entry| entry.process.is_alive());
+    let entry = choose(running, named, env::var(SESSION_VARIABLE).ok().as_deref())?;
+    Ok(Client::connect(&folder().join(format!("{}.sock", entry.id)))?)
 }
 
-impl Client {
-    /// Finds the session that `named` names, or that must be meant, and connects to it.
-    ///
-    /// # Errors
-    /// As [`choose`] and [`Client::connect`].
-    pub fn find(named: Option<&str>) -> Result<(Entry, Self), ClientError> {
-        // who only asks leaves no folder behind
-        let registry = if Registry::place().is_dir() { Registry::open().ok() } else { None };
-        let entries = registry.as_ref().map_or_else(Vec::new, Registry::entries);
-        let running = entries.into_iter().filter(Entry::is_alive).collect();
-        let inside = env::var(INSIDE).ok();
-        let entry = choose(running, named, inside.as_deref())?;
-        let path = Registry::place().join(format!("{}.sock", entry.id));
-        Self::connect(&path).map(|client| (entry, client))
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Connects to the socket at `path`.
-    ///
-    /// # Errors
-    /// When nobody listens there.
-    pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        Asker::connect(path)
-            .map(|asker| Self { asker, path: path.to_owned() })
-            .map_err(|source| ClientError::Silent { path: path.to_owned(), source })
-    }
-
-    /// Asks, and waits for the answer.
-    ///
-    /// # Errors
-    /// When the session has ended or does not answer.
-    pub fn ask(&mut self, request: &Request) -> Result<Reply, ClientError> {
-        let line = serde_json::to_vec(request)
-            .map_err(io::Error::from)
-            .and_then(|line| self.asker.ask(line))
-            .map_err(|source| ClientError::Silent { path: self.path.clone(), source })?;
-        serde_json::from_slice(&line)
-            .map_err(|error| ClientError::Foreign { path: self.path.clone(), what: error.to_string() })
+    #[test]
+    fn the_session_that_is_meant() {
+        let process = bentpipe_service::Process { pid: 7, ..Default::default() };
+        let entry = |id: &str| Entry {
+            id: id.to_owned(),
+            title: format!("link of {id}"),
+            process: process.clone(),
+            ..Entry::default()
+        };
+        let two = || vec![entry("a1"), entry("b2")];
+        let id = |chosen: Result<Entry, FindError>| chosen.unwrap().id;
+        assert_eq!(id(choose(vec![entry("a1")], None, None)), "a1");
+        assert_eq!(id(choose(two(), Some("b2"), Some("a1"))), "b2");
+        assert_eq!(id(choose(two(), None, Some("a1"))), "a1");
+        assert_eq!(id(choose(vec![entry("a1")], None, Some("gone"))), "a1");
+        let said = |chosen: Result<Entry, FindError>| chosen.unwrap_err().to_string();
+        assert_eq!(
+            said(choose(two(), None, None)),
+            "2 sessions are running: name one with --session\nrunning:\n  a1       link of a1 (process 7)\n  b2       link of b2 (process 7)"
+        );
+        assert!(said(choose(two(), Some("c3"), None)).starts_with("there is no session `c3`\nrunning:"));
+        assert!(said(choose(vec![], Some("c3"), None)).contains("none is running"));
+        assert!(said(choose(vec![], None, None)).contains("bentpipe emulate geo-10m"));
     }
 }

@@ -3,54 +3,18 @@
 use crate::error::Error;
 use crate::leftovers;
 use crate::mend;
-use crate::registry::Registry;
+use crate::registry;
 use crate::session::{HOST_MAC, MTU, PORT_MAC};
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::packet::VethPort;
-use bentpipe_os::{capability, namespace, realtime, sysctl};
-use serde::Serialize;
+use bentpipe_os::{capability, namespace, nft, realtime, sysctl};
+use bentpipe_service::{Finding, Standing};
 use std::fs::{self, File};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::process::{Command, Stdio};
-
-/// How something stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// It works.
-    Good,
-    /// Something is missing that not everybody needs.
-    Lack,
-    /// Without this nothing can be emulated.
-    Bad,
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What was looked at.
-    pub name: &'static str,
-    /// How it stands.
-    pub state: State,
-    /// What was found.
-    pub found: String,
-    /// What mends it: commands, a line each.
-    pub mends: Vec<String>,
-}
-
-impl Finding {
-    fn new(name: &'static str, state: State, found: impl Into<String>, mends: &[&str]) -> Self {
-        Self { name, state, found: found.into(), mends: mends.iter().map(|m| (*m).to_owned()).collect() }
-    }
-
-    fn good(name: &'static str, found: impl Into<String>) -> Self {
-        Self::new(name, State::Good, found, &[])
-    }
-}
 
 /// Looks at everything. The process ends in namespaces of its own, so it must have one thread and does nothing else afterwards.
 pub fn examine() -> Vec<Finding> {
-    let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft(), tun()];
+    let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft_program(), tun()];
     all.extend(namespaces());
     all.push(priority());
     // What matters most comes first.
@@ -60,13 +24,12 @@ pub fn examine() -> Vec<Finding> {
 
 fn leftovers_of_the_dead() -> Finding {
     let name = "leftovers";
-    match Registry::open() {
+    match registry::open() {
         Err(error) => {
             let text = error.to_string();
-            let mut lines =
-                text.lines().map(|l| l.trim_start_matches("error: ").trim_start_matches("help: "));
+            let mut lines = text.split("\nhelp: ");
             let found = lines.next().unwrap_or_default().to_owned();
-            Finding { name, state: State::Bad, found, mends: lines.map(str::to_owned).collect() }
+            Finding { mends: lines.map(str::to_owned).collect(), ..Finding::bad(name, found) }
         }
         Ok(registry) => {
             let dead = leftovers::found(&registry);
@@ -75,7 +38,7 @@ fn leftovers_of_the_dead() -> Finding {
                 return Finding::good(name, "none");
             }
             let found = format!("of sessions that were killed: {}", names.join(", "));
-            Finding::new(name, State::Lack, found, &["bentpipe doctor --clean"])
+            Finding::lack(name, found).mend("bentpipe doctor --clean")
         }
     }
 }
@@ -86,12 +49,7 @@ fn cores() -> Finding {
     if count > 1 {
         return Finding::good("cores", found);
     }
-    Finding::new(
-        "cores",
-        State::Lack,
-        "1: the link and the programs behind it take turns, so packets are late",
-        &[],
-    )
+    Finding::lack("cores", "1: the link and the programs behind it take turns, so packets are late")
 }
 
 fn ipv6() -> Finding {
@@ -99,12 +57,7 @@ fn ipv6() -> Finding {
         return Finding::good("IPv6", "there");
     }
     let found = "missing: links carry IPv4 only";
-    Finding::new(
-        "IPv6",
-        State::Lack,
-        found,
-        &["remove ipv6.disable=1 from the kernel's command line, then restart"],
-    )
+    Finding::lack("IPv6", found).mend("remove ipv6.disable=1 from the kernel's command line, then restart")
 }
 
 fn congestion_controls() -> Finding {
@@ -117,22 +70,15 @@ fn congestion_controls() -> Finding {
             format!("for {missing}: sudo modprobe tcp_{missing}, if this kernel was built with it")
         })
         .collect();
-    let state = if mends.is_empty() { State::Good } else { State::Lack };
-    Finding { name, state, found: there, mends }
+    let standing = if mends.is_empty() { Standing::Good } else { Standing::Lack };
+    Finding { mends, ..Finding::new(name, standing, there) }
 }
 
-fn nft() -> Finding {
+fn nft_program() -> Finding {
     let name = "nft (for --uplink)";
-    match Command::new("nft").arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output() {
-        Ok(output) if output.status.success() => {
-            Finding::good(name, String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        }
-        _ => Finding::new(
-            name,
-            State::Lack,
-            "missing",
-            &["sudo apt-get install nftables, or the package of that name"],
-        ),
+    match nft::version() {
+        Ok(Some(version)) => Finding::good(name, version),
+        _ => Finding::lack(name, "missing").mend(nft::MISSING),
     }
 }
 
@@ -145,7 +91,7 @@ fn tun() -> Finding {
                 std::io::ErrorKind::NotFound => "sudo modprobe tun; in a container: --device /dev/net/tun",
                 _ => "not needed: bentpipe uses veth; for others: sudo chmod 0666 /dev/net/tun",
             };
-            Finding::new(name, State::Lack, error.to_string(), &[mend])
+            Finding::lack(name, error.to_string()).mend(mend)
         }
     }
 }
@@ -158,7 +104,7 @@ fn namespaces() -> Vec<Finding> {
         all.push(Finding::good(users, "not needed: this process may make network namespaces"));
     } else if let Err(error) = namespace::new_user() {
         let found = error.to_string();
-        return vec![Finding { name: users, state: State::Bad, found, mends: mend::user_namespaces() }];
+        return vec![Finding { mends: mend::user_namespaces(), ..Finding::bad(users, found) }];
     } else {
         all.push(Finding::good(users, "an ordinary user may make them"));
     }
@@ -178,15 +124,14 @@ fn namespaces() -> Vec<Finding> {
         netlink.set_up("p0")?;
         Ok(host)
     };
-    let plain = |error: String| error.trim_start_matches("error: ").to_owned();
     let held = pair();
     if let Err(error) = &held {
-        let found = plain(error.to_string());
+        let found = error.to_string();
         let mut mends = mend::user_namespaces();
         if found.contains("pair of interfaces") {
             mends = vec!["sudo modprobe veth".to_owned()];
         }
-        all.push(Finding { name: networks, state: State::Bad, found, mends });
+        all.push(Finding { mends, ..Finding::bad(networks, found) });
         return all;
     }
     all.push(Finding::good(networks, "they can be made, with interfaces in them"));
@@ -194,7 +139,7 @@ fn namespaces() -> Vec<Finding> {
     drop(held);
     all.push(match port {
         Ok(_) => Finding::good(ports, "packet sockets with virtio headers work"),
-        Err(error) => Finding::new(ports, State::Bad, error.to_string(), &["sudo modprobe af_packet"]),
+        Err(error) => Finding::bad(ports, error.to_string()).mend("sudo modprobe af_packet"),
     });
     all
 }
@@ -207,5 +152,5 @@ fn priority() -> Finding {
         return Finding::good(name, found);
     }
     let mend = "start bentpipe as root, or: echo \"$USER - rtprio 50\" | sudo tee /etc/security/limits.d/bentpipe.conf, then log in again";
-    Finding::new(name, State::Lack, found, &[mend])
+    Finding::lack(name, found).mend(mend)
 }

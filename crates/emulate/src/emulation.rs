@@ -2,64 +2,17 @@
 
 use crate::error::Error;
 use crate::panel::Panel;
+use crate::plan::{Hosts, Plan};
 use crate::report::{Beside, Flows, Recording, Seat, Watch};
-use crate::session::{HOST_MAC, HostEnd, HostLayout, Layout, News, Session, Signals, Stand, check_program};
+use crate::session::{HOST_MAC, HostEnd, News, Session, Stand, check_program, listen};
 use bentpipe_live::{Door, Running, Setup, Timing};
 use bentpipe_os::Clock;
 use bentpipe_os::packet::VethPort;
-use bentpipe_scenario::{NodeKind, Scenario};
+use bentpipe_service::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
-use std::ffi::OsString;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
-
-/// What is to be run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The network.
-    pub scenario: Scenario,
-    /// What it is called, for people and in the session's name.
-    pub title: String,
-    /// Name of the session.
-    pub name: Option<String>,
-    /// The far end is this machine's own network.
-    pub uplink: bool,
-    /// How much faster the scenario's timeline runs.
-    pub speed: f64,
-    /// Ask for real-time priority.
-    pub realtime: bool,
-    /// Where to record all inputs.
-    pub journal: Option<PathBuf>,
-    /// A folder for the page, tables and captures.
-    pub out: Option<PathBuf>,
-    /// A line for a shell at the far end.
-    pub far: Option<OsString>,
-    /// The command, as words.
-    pub command: Vec<OsString>,
-}
-
-/// The places of hosts among the nodes: those of all, near's and far's among them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosts {
-    /// Indices among the scenario's nodes.
-    pub nodes: Vec<usize>,
-    /// Index among `nodes`: the receiver of the first flow, where the user is.
-    pub near: usize,
-    /// Its sender.
-    pub far: usize,
-}
-
-impl Hosts {
-    /// Of a scenario.
-    pub fn of(scenario: &Scenario) -> Self {
-        let all = scenario.nodes.iter().enumerate();
-        let nodes: Vec<usize> = all.filter(|(_, n)| n.kind == NodeKind::Host).map(|(i, _)| i).collect();
-        let place = |node: usize| nodes.iter().position(|n| *n == node).unwrap_or(0);
-        let (near, far) = scenario.flows.first().map_or((0, 1), |f| (place(f.to), place(f.from)));
-        Self { nodes, near, far }
-    }
-}
 
 /// What came of it.
 #[derive(Debug)]
@@ -118,22 +71,9 @@ impl<'a> Emulation<'a> {
             check_program(program)?;
         }
         let hosts = Hosts::of(&plan.scenario);
-        let name = |node: &usize| plan.scenario.nodes[*node].name.clone();
-        let layout = Layout {
-            name: plan.name.clone(),
-            title: plan.title.clone(),
-            hosts: hosts
-                .nodes
-                .iter()
-                .map(|n| HostLayout { name: name(n), ..HostLayout::default() })
-                .collect(),
-            near: hosts.near,
-            far: hosts.far,
-            uplink: plan.uplink,
-        };
         // Before the session, so that no signal ends this process while there is something to be undone.
-        let signals = Signals::listen().map_err(|e| Error::system("listening to signals", e))?;
-        let session = Session::open(&layout)?;
+        let signals = listen()?;
+        let session = Session::open(&hosts.layout(plan))?;
         session.wait_until_up()?;
         let panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
         let clock = Clock::start();

@@ -1,5 +1,6 @@
 //! What can keep a session from starting or from going on, in words that say what to do about it.
 
+use crate::flows;
 use bentpipe_os::namespace::UserError;
 use bentpipe_os::netlink;
 use std::io;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No user namespace for an ordinary user.
-    #[error("error: {source}\n{mend}")]
+    #[error("{source}\n{mend}")]
     UserNamespace {
         /// What the kernel says.
         source: UserError,
@@ -17,7 +18,7 @@ pub enum Error {
         mend: String,
     },
     /// Namespaces are refused although this looked privileged enough.
-    #[error("error: the kernel refuses a new {what}: {source}\n{mend}")]
+    #[error("the kernel refuses a new {what}: {source}\n{mend}")]
     Namespace {
         /// Which kind.
         what: &'static str,
@@ -27,10 +28,10 @@ pub enum Error {
         mend: String,
     },
     /// Interfaces, addresses or routes.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Netlink(#[from] netlink::Error),
     /// A kernel setting.
-    #[error("error: the kernel setting {name} cannot be set to {value}: {source}")]
+    #[error("the kernel setting {name} cannot be set to {value}: {source}")]
     Setting {
         /// Its path below /proc/sys.
         name: String,
@@ -40,19 +41,25 @@ pub enum Error {
         source: io::Error,
     },
     /// The relay's ends.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Port(#[from] bentpipe_os::PortError),
+    /// The registry.
+    #[error(transparent)]
+    File(#[from] bentpipe_service::FileError),
     /// The control socket.
-    #[error("error: {0}")]
-    Server(#[from] crate::server::ServerError),
+    #[error(transparent)]
+    Server(#[from] bentpipe_service::ServerError),
     /// The folder of results.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Results(#[from] bentpipe_results::Error),
+    /// The scenario's own flows.
+    #[error(transparent)]
+    Flows(#[from] flows::Error),
     /// The link itself.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Live(#[from] bentpipe_live::Error),
     /// Everything else that the system refuses.
-    #[error("error: {what}: {source}")]
+    #[error("{what}: {source}")]
     System {
         /// What was tried.
         what: String,
@@ -61,44 +68,34 @@ pub enum Error {
     },
     /// The host's network may only be touched by root.
     #[error(
-        "error: --uplink changes this machine's network and needs root\nhelp: sudo bentpipe emulate ... --uplink"
+        "--uplink changes this machine's network and needs root\nhelp: sudo bentpipe emulate ... --uplink"
     )]
     UplinkNeedsRoot,
     /// The uplink cannot be made.
-    #[error("error: --uplink: {0}")]
+    #[error("--uplink: {0}")]
     Uplink(String),
     /// A program that is not there.
     #[error(
-        "error: there is no program `{0}`\nhelp: after -- comes a command as in a shell: its name, then its arguments"
+        "there is no program `{0}`\nhelp: after -- comes a command as in a shell: its name, then its arguments"
     )]
     NoProgram(String),
     /// A program that could not be started.
-    #[error("error: `{program}` cannot be started: {reason}")]
+    #[error("`{program}` cannot be started: {reason}")]
     Start {
         /// The program.
         program: String,
         /// Why.
         reason: String,
     },
-    /// A name that no host has.
-    #[error("error: there is no host `{name}`; hosts: {hosts}")]
-    NoHost {
-        /// The name.
-        name: String,
-        /// Those that there are.
-        hosts: String,
-    },
     /// A session of this name runs.
-    #[error("error: a session called `{0}` is running\nhelp: choose another --name, or end that one")]
+    #[error("a session called `{0}` is running\nhelp: choose another --name, or end that one")]
     Taken(String),
     /// A name that cannot be a file name.
-    #[error(
-        "error: `{0}` cannot be the name of a session: use letters, digits, `-`, `_` and `.`, at most 40"
-    )]
+    #[error("`{0}` cannot be the name of a session: use letters, digits, `-`, `_` and `.`, at most 40")]
     BadName(String),
     /// The runtime folder is not to be trusted.
     #[error(
-        "error: {folder}: {reason}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to"
+        "{folder}: {reason}\nhelp: remove it, or set XDG_RUNTIME_DIR to a folder that only you can write to"
     )]
     Folder {
         /// Where.
@@ -107,10 +104,10 @@ pub enum Error {
         reason: String,
     },
     /// Links within links have an end.
-    #[error("error: {0} links within each other are too many")]
+    #[error("{0} links within each other are too many")]
     TooDeep(u8),
     /// More hosts than addresses.
-    #[error("error: {0} hosts are too many for one session; the limit is {1}")]
+    #[error("{0} hosts are too many for one session; the limit is {1}")]
     TooManyHosts(usize, usize),
 }
 
@@ -122,14 +119,16 @@ impl Error {
 
     /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
     pub fn is_refusal(&self) -> bool {
-        !matches!(
-            self,
+        match self {
+            Self::Flows(error) => error.is_refusal(),
             Self::Netlink(_)
-                | Self::Setting { .. }
-                | Self::System { .. }
-                | Self::Live(_)
-                | Self::Server(_)
-                | Self::Results(_)
-        )
+            | Self::Setting { .. }
+            | Self::System { .. }
+            | Self::File(_)
+            | Self::Live(_)
+            | Self::Server(_)
+            | Self::Results(_) => false,
+            _ => true,
+        }
     }
 }

@@ -1,33 +1,34 @@
 //! What sessions leave behind: processes of one that ends, everything of one that was killed.
 
-use crate::registry::{Entry, Registry, boot};
+use crate::registry::{self, Entry};
 use crate::session::SESSION_VARIABLE;
 use crate::uplink;
-use bentpipe_os::{namespace, process};
+use bentpipe_base::Duration;
+use bentpipe_os::process;
+use bentpipe_service::{Registry, wait_until};
 use rustix::process::Signal;
-use rustix::thread::nanosleep;
-use rustix::time::Timespec;
 
 /// Time that processes get to end in peace, and then to be gone.
-const PATIENCE_MS: u32 = 500;
-const STEP_MS: u32 = 5;
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Between two looks whether they have ended.
+pub(crate) const STEP: Duration = Duration::from_millis(5);
 
-/// Removes what dead sessions have left behind and says what that was, a line each. Call it with the registry locked.
+/// Removes what dead sessions have left behind and says what that was, a line each. Call it with the registry
+/// locked.
 pub fn clean(registry: &Registry, report: &mut dyn FnMut(String)) {
-    let now = boot();
-    for entry in registry.entries().into_iter().filter(|e| !e.is_alive()) {
-        if entry.boot == now && !clean_running(registry, &entry, report) {
+    for entry in found(registry) {
+        if entry.process.is_of_this_boot() && !clean_running(registry, &entry, report) {
             continue;
         }
-        registry.remove(&entry.id);
+        registry::remove(registry, &entry.id);
         report(format!("session {}: files removed", entry.id));
     }
-    registry.remove_strays();
+    registry::remove_strays(registry);
 }
 
 /// The dead sessions that are there, by name.
 pub fn found(registry: &Registry) -> Vec<Entry> {
-    registry.entries().into_iter().filter(|e| !e.is_alive()).collect()
+    registry.entries().into_iter().filter(|e: &Entry| !e.process.is_alive()).collect()
 }
 
 /// Of a session that died while the machine went on; false when something cannot be reached from here.
@@ -40,8 +41,7 @@ fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(Stri
         report(format!("session {}: {count} processes ended", entry.id));
     }
     if let Some(uplink) = &entry.uplink {
-        let here = namespace::network().and_then(namespace::inode);
-        if here != Ok(uplink.network) {
+        if !uplink.is_here() {
             report(format!(
                 "session {}: clean up in the network namespace in which it was started",
                 entry.id
@@ -55,8 +55,9 @@ fn clean_running(registry: &Registry, entry: &Entry, report: &mut dyn FnMut(Stri
     true
 }
 
-/// Those of the recorded networks that are still the session's. The kernel gives the number of a network that is gone to the next one, which may be anybody's: so
-/// at least one process in it must carry the session's name.
+/// Those of the recorded networks that are still the session's. The kernel gives the number of a network that
+/// is gone to the next one, which may be anybody's: so at least one process in it must carry the session's
+/// name.
 fn proven(recorded: &[u64], id: &str) -> Vec<u64> {
     let mut proven: Vec<u64> = process::all()
         .into_iter()
@@ -71,17 +72,18 @@ fn proven(recorded: &[u64], id: &str) -> Vec<u64> {
 
 /// Asks sessions that lie within this one to end, and waits for them.
 pub(crate) fn end_inner(registry: &Registry, id: &str) {
-    let inner = || registry.entries().into_iter().filter(|e| e.parent.as_deref() == Some(id) && e.is_alive());
+    let is_inner = |e: &Entry| e.parent.as_deref() == Some(id) && e.process.is_alive();
+    let inner = || registry.entries().into_iter().filter(is_inner);
     let asked: Vec<Entry> = inner().collect();
     for entry in &asked {
-        process::signal(entry.pid, Signal::TERM);
+        process::signal(entry.process.pid, Signal::TERM);
     }
-    if asked.is_empty() || wait_until(2 * PATIENCE_MS, || inner().next().is_none()) {
+    if asked.is_empty() || wait_until(PATIENCE + PATIENCE, STEP, || inner().next().is_none()) {
         return;
     }
     for entry in inner() {
         end_inner(registry, &entry.id);
-        process::signal(entry.pid, Signal::KILL);
+        process::signal(entry.process.pid, Signal::KILL);
     }
 }
 
@@ -105,8 +107,8 @@ pub(crate) fn end_processes(networks: &[u64], bury: &mut dyn FnMut()) -> usize {
         bury();
         inside().is_empty()
     };
-    if !wait_until(PATIENCE_MS, || gone(bury)) {
-        wait_until(PATIENCE_MS, || {
+    if !wait_until(PATIENCE, STEP, || gone(bury)) {
+        wait_until(PATIENCE, STEP, || {
             for pid in inside() {
                 process::signal(pid, Signal::KILL);
             }
@@ -114,22 +116,4 @@ pub(crate) fn end_processes(networks: &[u64], bury: &mut dyn FnMut()) -> usize {
         });
     }
     first.len()
-}
-
-/// Waits at most this long; true when `done` came first.
-fn wait_until(milliseconds: u32, mut done: impl FnMut() -> bool) -> bool {
-    for _ in 0..milliseconds / STEP_MS {
-        if done() {
-            return true;
-        }
-        pause(STEP_MS);
-    }
-    false
-}
-
-/// Does nothing for a while.
-pub(crate) fn pause(milliseconds: u32) {
-    let time = Timespec { tv_sec: 0, tv_nsec: i64::from(milliseconds.min(999)) * 1_000_000 };
-    // A signal may cut it short; whoever waits looks again.
-    let _ = nanosleep(&time);
 }

@@ -12,10 +12,10 @@ pub mod measure;
 mod mend;
 pub mod named;
 pub mod panel;
+pub mod plan;
 pub mod registry;
 pub mod report;
 pub mod run;
-pub mod server;
 pub mod session;
 mod uplink;
 

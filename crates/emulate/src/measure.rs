@@ -1,40 +1,23 @@
 //! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in real time, and the same report as of a simulated run.
 
-use crate::emulation::{Hosts, doors};
-use crate::flows::{self, Flows, Kernel, Place, Progress, needs};
+use crate::emulation::doors;
+use crate::error::Error;
+use crate::flows::{Flows, Kernel, Place, Progress, needs};
 use crate::panel::Panel;
+use crate::plan::{Hosts, Plan};
 use crate::report::{self, Recording};
-use crate::server::ServerError;
-use crate::session::{HostLayout, Layout, Session, Signals};
+use crate::session::{Layout, Session, listen};
 use bentpipe_base::Instant;
 use bentpipe_live::control::FlowState;
 use bentpipe_live::{Running, Setup};
 use bentpipe_os::Clock;
 use bentpipe_scenario::Scenario;
+use bentpipe_service::Signals;
 use bentpipe_sim::{Record, Report};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
-
-/// What is to be run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The experiment.
-    pub scenario: Scenario,
-    /// What it is called, for people and in the session's name.
-    pub title: String,
-    /// Name of the session.
-    pub name: Option<String>,
-    /// How much faster the scenario's timeline runs.
-    pub speed: f64,
-    /// Ask for real-time priority.
-    pub realtime: bool,
-    /// Where to record all inputs.
-    pub journal: Option<PathBuf>,
-    /// A folder for the page, tables and captures.
-    pub out: Option<PathBuf>,
-}
 
 /// What came out.
 #[derive(Debug)]
@@ -47,37 +30,6 @@ pub struct Measured {
     pub files: Vec<PathBuf>,
     /// What ended it before its time.
     pub interrupted: Option<Signal>,
-}
-
-/// Why it could not be run.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The namespaces.
-    #[error(transparent)]
-    Session(#[from] crate::Error),
-    /// The flows.
-    #[error(transparent)]
-    Flows(#[from] flows::Error),
-    /// The links.
-    #[error("error: {0}")]
-    Live(#[from] bentpipe_live::Error),
-    /// The control socket.
-    #[error("error: {0}")]
-    Server(#[from] ServerError),
-    /// The folder of results.
-    #[error("error: {0}")]
-    Results(#[from] bentpipe_results::Error),
-}
-
-impl Error {
-    /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
-    pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Session(error) => error.is_refusal(),
-            Self::Flows(error) => error.is_refusal(),
-            Self::Live(_) | Self::Server(_) | Self::Results(_) => false,
-        }
-    }
 }
 
 /// Runs it. The process must have one thread yet. `begun` is called when all is set up; `log` gets a line for each thing that was changed while it ran.
@@ -102,8 +54,8 @@ pub fn run_seen(
     // what the kernel cannot do is known before anything is made
     let needs = needs(scenario, &Kernel::look()?)?;
     let hosts = Hosts::of(scenario);
-    let signals = Signals::listen().map_err(|e| crate::Error::system("listening to signals", e))?;
-    let mut session = Session::open(&layout(plan, &hosts))?;
+    let signals = listen()?;
+    let mut session = Session::open(&Layout { uplink: false, ..hosts.layout(plan) })?;
     let mut panel = Panel::open(&session.socket_path(), &session.id, &plan.title)?;
     session.wait_until_up()?;
     let flows = Flows::open(scenario, &needs, &places(scenario, &hosts, &session))?;
@@ -150,18 +102,6 @@ pub fn run_seen(
     }
     let (report, record) = report::assemble(scenario, &links, beside);
     Ok(Measured { report, record, files: Vec::new(), interrupted })
-}
-
-fn layout(plan: &Plan, hosts: &Hosts) -> Layout {
-    let name = |node: &usize| plan.scenario.nodes[*node].name.clone();
-    Layout {
-        name: plan.name.clone(),
-        title: plan.title.clone(),
-        hosts: hosts.nodes.iter().map(|n| HostLayout { name: name(n), ..HostLayout::default() }).collect(),
-        near: hosts.near,
-        far: hosts.far,
-        uplink: false,
-    }
 }
 
 /// Where the scenario's nodes are; routers are nowhere.

@@ -1,8 +1,8 @@
 //! What a running session shows and lets be changed: its control socket, with the link behind it.
 
-use crate::server::{Server, ServerError};
 use bentpipe_live::Running;
 use bentpipe_live::control::{Command, FlowState, Reply, Request};
+use bentpipe_service::{Server, ServerError};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -52,7 +52,7 @@ impl Panel {
                     state.flows = flows();
                 }
                 Reply::Done(done) => log.extend(done.lines()),
-                Reply::Refused { .. } => {}
+                Reply::Refused(_) => {}
             }
             reply
         });

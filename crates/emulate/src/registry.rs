@@ -1,15 +1,13 @@
-//! Who runs on this machine: one small file for each session, so that others find it, and so that a session that was killed can be cleaned up after.
+//! The registry of emulation sessions, so that others find a session and clean up after one that was killed.
 //!
-//! The folder is `$XDG_RUNTIME_DIR/bentpipe` or `/tmp/bentpipe-<uid>`. A file whose process is gone is a leftover.
+//! The folder is `$XDG_RUNTIME_DIR/bentpipe` or `/tmp/bentpipe-<uid>`.
 
 use crate::error::Error;
-use bentpipe_os::process;
-use rustix::fs::{FlockOperation, flock};
+use bentpipe_service::{FileError, Lock, Process, Registry, Undo};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Files of a session beside its entry.
@@ -23,11 +21,8 @@ pub struct Entry {
     /// The link or scenario.
     pub title: String,
     /// The process that runs it.
-    pub pid: i32,
-    /// When that process started; numbers of processes are used again.
-    pub start_time: u64,
-    /// Which start of the machine this was.
-    pub boot: String,
+    #[serde(flatten)]
+    pub process: Process,
     /// How many links it lies within.
     pub depth: u8,
     /// Its place among the addresses of its depth.
@@ -43,7 +38,15 @@ pub struct Entry {
     /// Its hosts.
     pub hosts: Vec<HostEntry>,
     /// What it changed in this machine's own network.
-    pub uplink: Option<UplinkEntry>,
+    pub uplink: Option<Undo>,
+}
+
+impl bentpipe_service::Entry for Entry {
+    const KIND: &'static str = "json";
+
+    fn name(&self) -> &str {
+        &self.id
+    }
 }
 
 /// A host of a session.
@@ -59,150 +62,83 @@ pub struct HostEntry {
     pub path: String,
     /// The interface that leads to the link.
     pub interface: String,
-    /// A path below /proc that opens the network namespace in which that interface lies: another one for the far end of a link within a link.
+    /// A path below /proc that opens the network namespace in which that interface lies: another one for the
+    /// far end of a link within a link.
     pub attached: String,
     /// False for the machine's own network and for a host of the session around this one.
     pub own: bool,
 }
 
-/// What was changed in the machine's own network.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UplinkEntry {
-    /// Inode of the network namespace in which all this is.
-    pub network: u64,
-    /// The interface.
-    pub interface: String,
-    /// The nftables table, of family `inet`.
-    pub table: String,
-    /// Kernel settings with the values they had, in the order in which they were changed.
-    pub settings: Vec<(String, String)>,
-}
-
-impl Entry {
-    /// True while its process runs.
-    pub fn is_alive(&self) -> bool {
-        self.boot == boot() && process::start_time(self.pid) == Some(self.start_time)
+/// Where this user's sessions are, whether or not there is such a folder yet.
+pub fn folder() -> PathBuf {
+    let user = geteuid().as_raw();
+    let own = |path: &Path| fs::metadata(path).is_ok_and(|m| m.is_dir() && m.uid() == user);
+    // After `sudo` the variable may still name the folder of somebody else.
+    match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
+        Some(path) if path.is_absolute() && own(&path) => path.join("bentpipe"),
+        _ => PathBuf::from(format!("/tmp/bentpipe-{user}")),
     }
 }
 
-/// Which start of the machine this is.
-pub(crate) fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+/// Opens the registry and makes its folder if need be.
+///
+/// # Errors
+/// When the folder belongs to somebody else, others can write to it, or it cannot be made.
+pub fn open() -> Result<Registry, Error> {
+    let registry = Registry::at(folder());
+    let fault = |reason: String| Error::Folder { folder: registry.folder().to_owned(), reason };
+    registry.make(0o700).map_err(|e| fault(e.source.to_string()))?;
+    // Not through a symbolic link: in /tmp anybody could have put one there.
+    let found = fs::symlink_metadata(registry.folder()).map_err(|e| fault(e.to_string()))?;
+    if !found.is_dir() || found.uid() != geteuid().as_raw() {
+        return Err(fault("it is not a folder of yours".to_owned()));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(fault("others may look into it".to_owned()));
+    }
+    Ok(registry)
 }
 
-/// The folder of this user's sessions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registry {
-    folder: PathBuf,
+/// Keeps others from changing the registry until the result is dropped.
+///
+/// # Errors
+/// When the folder is gone.
+pub fn lock(registry: &Registry) -> Result<Lock, FileError> {
+    Lock::wait(&registry.folder().join("lock"))
 }
 
-/// Nobody else changes the registry while this lives.
-#[derive(Debug)]
-pub struct Locked {
-    _file: File,
+/// Removes files of sessions that were killed before they could write their entry. Call it with the lock
+/// held.
+pub(crate) fn remove_strays(registry: &Registry) {
+    for (id, kind) in registry.files() {
+        if KINDS.contains(&kind.as_str()) && !registry.file(&id, "json").exists() {
+            registry.remove(&id, &[&kind]);
+        }
+    }
 }
 
-impl Registry {
-    /// Where this user's sessions are, whether or not there is such a folder yet.
-    pub fn place() -> PathBuf {
-        let user = geteuid().as_raw();
-        let own = |path: &Path| fs::metadata(path).is_ok_and(|m| m.is_dir() && m.uid() == user);
-        // After `sudo` the variable may still name the folder of somebody else.
-        match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
-            Some(path) if path.is_absolute() && own(&path) => path.join("bentpipe"),
-            _ => PathBuf::from(format!("/tmp/bentpipe-{user}")),
-        }
-    }
+/// Removes all files of a session.
+pub(crate) fn remove(registry: &Registry, id: &str) {
+    registry.remove(id, &KINDS);
+    registry.remove(id, &["json"]);
+}
 
-    /// Opens the folder and makes it if need be.
-    ///
-    /// # Errors
-    /// When it belongs to somebody else, others can write to it, or it cannot be made.
-    pub fn open() -> Result<Self, Error> {
-        let folder = Self::place();
-        let fault = |reason: String| Error::Folder { folder: folder.clone(), reason };
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(fault(error.to_string()));
-            }
-            _ => {}
-        }
-        // Not through a symbolic link: in /tmp anybody could have put one there.
-        let found = fs::symlink_metadata(&folder).map_err(|e| fault(e.to_string()))?;
-        if !found.is_dir() || found.uid() != geteuid().as_raw() {
-            return Err(fault("it is not a folder of yours".to_owned()));
-        }
-        if found.permissions().mode() & 0o077 != 0 {
-            return Err(fault("others may look into it".to_owned()));
-        }
-        Ok(Self { folder })
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// A file of a session: `json`, `sock`, `hosts`, `resolv`.
-    pub fn file(&self, id: &str, kind: &str) -> PathBuf {
-        self.folder.join(format!("{id}.{kind}"))
-    }
-
-    /// Keeps others out until the result is dropped.
-    ///
-    /// # Errors
-    /// When the folder is gone.
-    pub fn lock(&self) -> Result<Locked, Error> {
-        let path = self.folder.join("lock");
-        let lock = || {
-            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
-            flock(&file, FlockOperation::LockExclusive)?;
-            Ok(file)
-        };
-        lock()
-            .map(|file| Locked { _file: file })
-            .map_err(|source| Error::System { what: path.display().to_string(), source })
-    }
-
-    /// All entries, those of dead sessions too, by name. Files that cannot be read are left out: another version may have written them.
-    pub fn entries(&self) -> Vec<Entry> {
-        let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
-        let paths = files.flatten().map(|f| f.path()).filter(|p| p.extension().is_some_and(|e| e == "json"));
-        let mut all: Vec<Entry> =
-            paths.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect();
-        all.sort_by(|a, b| a.id.cmp(&b.id));
-        all
-    }
-
-    /// Writes an entry, in one piece: whoever looks sees the old one or the new one.
-    ///
-    /// # Errors
-    /// When the folder is full or gone.
-    pub fn write(&self, entry: &Entry) -> Result<(), Error> {
-        let (path, draft) = (self.file(&entry.id, "json"), self.file(&entry.id, "draft"));
-        let text = serde_json::to_vec_pretty(entry).unwrap_or_default();
-        fs::write(&draft, text)
-            .and_then(|()| fs::rename(&draft, &path))
-            .map_err(|source| Error::System { what: path.display().to_string(), source })
-    }
-
-    /// Removes files of sessions that were killed before they could write down who they are. Call it with the lock held.
-    pub(crate) fn remove_strays(&self) {
-        let Ok(files) = fs::read_dir(&self.folder) else { return };
-        for path in files.flatten().map(|f| f.path()) {
-            let ours = path.extension().is_some_and(|e| KINDS.iter().any(|kind| e == *kind));
-            if ours && !path.with_extension("json").exists() {
-                // Somebody else may have been faster.
-                let _ = fs::remove_file(&path);
-            }
-        }
-    }
-
-    /// Removes all files of a session.
-    pub fn remove(&self, id: &str) {
-        for kind in KINDS.into_iter().chain(["json"]) {
-            // What is not there need not be removed, and nobody can be told of the rest.
-            let _ = fs::remove_file(self.file(id, kind));
-        }
+    #[test]
+    fn an_entry_of_version_0_1_0_is_read() {
+        let old = r#"{ "id": "geo-7", "title": "geo", "pid": 7, "start_time": 8, "boot": "b", "depth": 0, "slot": 0,
+            "slots": 1, "parent": null, "far": "/proc/7/fd/5", "far_addresses": [], "hosts": [],
+            "uplink": { "network": 9, "interface": "bentup1", "table": "t", "settings": [["x", "0"]] } }"#;
+        let entry: Entry = serde_json::from_str(old).unwrap();
+        assert_eq!((entry.process.pid, entry.process.start_time), (7, 8));
+        let undo = entry.uplink.clone().unwrap();
+        assert_eq!((undo.interface.as_deref(), undo.table.as_deref()), (Some("bentup1"), Some("t")));
+        // and 0.1.0 finds in ours what it wants
+        let mut ours = serde_json::to_value(&entry).unwrap();
+        ours["uplink"].as_object_mut().unwrap().remove("rules");
+        assert_eq!(ours, serde_json::from_str::<serde_json::Value>(old).unwrap());
     }
 }

@@ -198,10 +198,7 @@ fn options_are_switched_off_at_the_end_that_can_do_without() {
     assert_eq!(found.congestion, ["reno", "cubic"]);
     // between the same two hosts there is no such way
     let error = needs(&load(&STAR.replace("to = \"b\", tcp", "to = \"a\", tcp")), &kernel).unwrap_err();
-    assert!(
-        error.to_string().starts_with("error: flows `new` and `old` differ in SACK, and host `s`"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("flows `new` and `old` differ in SACK, and host `s`"), "{error}");
     assert!(error.is_refusal());
 }
 
@@ -242,7 +239,7 @@ fn what_the_kernel_cannot_do_is_said_once() {
         ]
     );
     let error = found("tcp = \"vegas\"").unwrap_err().to_string();
-    let start = "error: flow `f` asks for vegas, which this kernel does not have (it has reno, cubic)";
+    let start = "flow `f` asks for vegas, which this kernel does not have (it has reno, cubic)";
     assert!(error.starts_with(start), "{error}");
     let error = found("segment = \"1461 B\"").unwrap_err().to_string();
     assert!(error.contains("segments of 1461 B; the kernel takes 88 B to 1460 B here"), "{error}");

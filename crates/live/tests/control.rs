@@ -74,7 +74,7 @@ fn done(reply: Reply) -> Done {
 
 fn refusal(reply: Reply) -> String {
     match reply {
-        Reply::Refused { message, help } => [vec![message], help].concat().join("\n"),
+        Reply::Refused(refusal) => [vec![refusal.message], refusal.help].concat().join("\n"),
         other => panic!("{other:?}"),
     }
 }

@@ -2,13 +2,11 @@
 //!
 //! Everything here is a thin, typed door; what is done with it stands in `live` and `emulate`. Linux only.
 
-pub mod ask;
 pub mod capability;
 pub mod clock;
 pub mod diag;
 pub mod filters;
 pub mod landlock;
-pub mod lines;
 pub mod mapped;
 pub mod namespace;
 pub mod netlink;

@@ -131,23 +131,23 @@ mod tests {
         for (words, wanted) in [
             (
                 &["delay=5ms", "lost=1e-3"][..],
-                "error: unknown key `lost`\n --> command line:1:1\n  |\n1 | lost=1e-3\n  | ^^^^ did you mean `loss`?\n  = help: keys: rate, delay, buffer, loss, ber, up",
+                "unknown key `lost`\n --> command line:1:1\n  |\n1 | lost=1e-3\n  | ^^^^ did you mean `loss`?\n  = help: keys: rate, delay, buffer, loss, ber, up",
             ),
             (
                 &["rate=5MB"],
-                "error: `rate` has an unknown unit, `MB`\n --> command line:1:6\n  |\n1 | rate=5MB\n  |      ^^^ it could be megabits or megabytes: write \"5 Mbit/s\" for 10^6 bit/s\n  = help: units: bit/s, kbit/s, Mbit/s, Gbit/s",
+                "`rate` has an unknown unit, `MB`\n --> command line:1:6\n  |\n1 | rate=5MB\n  |      ^^^ it could be megabits or megabytes: write \"5 Mbit/s\" for 10^6 bit/s\n  = help: units: bit/s, kbit/s, Mbit/s, Gbit/s",
             ),
             (
                 &["loss=1 %"],
-                "error: `loss` is a bare number between 0 and 1\n --> command line:1:6\n  |\n1 | loss=1 %\n  |      ^^^ write 0.01",
+                "`loss` is a bare number between 0 and 1\n --> command line:1:6\n  |\n1 | loss=1 %\n  |      ^^^ write 0.01",
             ),
             (
                 &["loss=0.1", "loss=0.2"],
-                "error: `loss` is given twice\n --> command line:1:1\n  |\n1 | loss=0.2\n  | ^^^^",
+                "`loss` is given twice\n --> command line:1:1\n  |\n1 | loss=0.2\n  | ^^^^",
             ),
             (
                 &["down"],
-                "error: this is no change\n --> command line:1:1\n  |\n1 | down\n  | ^^^^ write it as KEY=VALUE, loss=1e-3 for instance\n  = help: keys: rate, delay, buffer, loss, ber, up",
+                "this is no change\n --> command line:1:1\n  |\n1 | down\n  | ^^^^ write it as KEY=VALUE, loss=1e-3 for instance\n  = help: keys: rate, delay, buffer, loss, ber, up",
             ),
         ] {
             assert_eq!(read(words), Err(wanted.to_owned()));

@@ -42,7 +42,7 @@ impl Diagnostic {
         let place = &self.place;
         let number = place.line.to_string();
         let gutter = " ".repeat(number.len());
-        let mut out = format!("error: {}\n", self.message);
+        let mut out = format!("{}\n", self.message);
         let _ = writeln!(out, "{gutter}--> {}:{}:{}", place.name, place.line, place.column);
         let _ = writeln!(out, "{gutter} |");
         let _ = writeln!(out, "{number} | {}", place.text);

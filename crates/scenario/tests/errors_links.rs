@@ -121,7 +121,7 @@ error: bad.trace:2: \"x\" is not a time
    |
 15 | capacity = { mahimahi = \"bad.trace\" }
    |                         ^^^^^^^^^^^ each line holds one whole number: the millisecond at which a packet may leave";
-    assert_eq!(error.to_string(), picture);
+    assert_eq!(format!("error: {error}"), picture);
     let error = with("capacity = { file = \"bad.csv\" }").expect_err("line 3 is wrong");
     assert_eq!(error.message, "bad.csv:3: \"2.5,fast\" does not end with a rate");
     let error = with("capacity = { file = \"none.csv\" }").expect_err("there is none");

@@ -19,7 +19,7 @@ fn refused(table: &str, picture: &str) {
     let text = with(table);
     refuses(&text, &[], picture);
     let error = sweep(&Source::new("test.toml", text)).expect_err("this is refused");
-    assert_eq!(error.to_string(), picture.trim_matches('\n'));
+    assert_eq!(format!("error: {error}"), picture.trim_matches('\n'));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn axes_of_the_wrong_shape() {
         ("axes = { loss = [1] }\nseed = 1", "error: unknown key `seed` in [sweep]"),
     ] {
         let error = sweep(&Source::new("test.toml", with(table))).unwrap_err();
-        assert!(error.to_string().starts_with(line), "{table}: {error}");
+        assert!(format!("error: {error}").starts_with(line), "{table}: {error}");
         assert!(error.place.line >= 28, "{error}");
     }
 }

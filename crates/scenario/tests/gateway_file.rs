@@ -10,7 +10,7 @@ const LEAST: &str =
     "schema = 1\n[satellite]\n[deploy]\nkind = \"routed\"\nlan = \"eth1\"\nsatellite = \"eth0\"\n";
 
 fn read(text: &str) -> Result<GatewayFile, String> {
-    load(&Source::new("gw.toml", text)).map_err(|d| d.to_string())
+    load(&Source::new("gw.toml", text)).map_err(|d| format!("error: {d}"))
 }
 
 fn loads(text: &str) -> GatewayFile {

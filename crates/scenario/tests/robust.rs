@@ -223,7 +223,7 @@ error: test.toml is not UTF-8 text
 2 | title = \"caf\u{fffd}\"
   |             ^ byte 0xe9 does not belong to any character
   = help: save the file as UTF-8";
-    assert_eq!(error.to_string(), picture);
+    assert_eq!(format!("error: {error}"), picture);
     // A file cut inside a character.
     let error = Source::from_bytes("test.toml", b"a = \"\xe2\x82").unwrap_err();
     assert_eq!((error.place.line, error.place.column), (1, 6));

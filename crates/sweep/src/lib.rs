@@ -39,7 +39,7 @@ pub enum Error {
         cell: Vec<(String, String)>,
     },
     /// What is to be measured is at fault.
-    #[error("error: {error}")]
+    #[error("{error}")]
     Metric {
         /// As written.
         text: String,
@@ -47,7 +47,7 @@ pub enum Error {
         error: Box<metric::Error>,
     },
     /// A file could not be read or written. Runs that are finished stay.
-    #[error("error: {}: {error}\nnote: finished runs are kept, the same command goes on from there", path.display())]
+    #[error("{}: {error}\nnote: finished runs are kept, the same command goes on from there", path.display())]
     File {
         /// Which.
         path: PathBuf,
@@ -89,7 +89,7 @@ pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
 pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summary, Error> {
     let mut plan = Plan::new(job)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).build();
-    let pool = pool.map_err(|e| Error::Input(format!("error: cannot start the threads: {e}")))?;
+    let pool = pool.map_err(|e| Error::Input(format!("cannot start the threads: {e}")))?;
     // all faults in the input are found before anything is written
     pool.install(|| plan.name_runs(job))?;
     let store = Store::open(out)?;
@@ -132,7 +132,7 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summa
 fn make(job: &Job<'_>, plan: &Plan, run: &Run, store: &Store) -> Result<(), Error> {
     let scenario = job.scenario(&plan.cells[run.cell], run.seed)?;
     if key::key(&scenario) != run.key {
-        return Err(Error::Input("error: a trace file was changed during the sweep".to_owned()));
+        return Err(Error::Input("a trace file was changed during the sweep".to_owned()));
     }
     store.write(&run.key, &bentpipe_sim::run(&scenario))
 }
@@ -147,13 +147,13 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
         let path = shard.join("sweep.json");
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Error::Input(format!(
-                "error: {}: {error}\nhelp: a folder of `bentpipe sweep --shard` has it when all its runs are finished",
+                "{}: {error}\nhelp: a folder of `bentpipe sweep --shard` has it when all its runs are finished",
                 path.display()
             ))
         })?;
         if manifest.as_ref().is_some_and(|m| *m != text) {
             return Err(Error::Input(format!(
-                "error: {} belongs to another sweep than {}: their sweep.json differ\n\
+                "{} belongs to another sweep than {}: their sweep.json differ\n\
                  help: all shards need the same file, options and version",
                 shard.display(),
                 shards[0].display()
@@ -168,7 +168,7 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
         keys.iter().filter(|k| others.iter().all(|s| s.read_text(k).is_none())).collect();
     if let Some(first) = missing.first() {
         return Err(Error::Input(format!(
-            "error: {} of {} runs are in none of the folders, {first} for one\n\
+            "{} of {} runs are in none of the folders, {first} for one\n\
              help: a shard is missing, not finished or damaged: sweep it again, then merge all of them",
             missing.len(),
             keys.len()

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use std::sync::Arc;
 
 fn failed(error: &ParquetError) -> Error {
-    Error::Input(format!("error: parquet: {error}"))
+    Error::Input(format!("parquet: {error}"))
 }
 
 /// One row per run.

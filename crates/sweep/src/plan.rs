@@ -66,29 +66,29 @@ impl Job<'_> {
         let spec = &self.spec;
         for (name, values) in &spec.axes {
             if values.is_empty() {
-                return input(format!("error: the axis `{name}` has no values: write --axis {name}=a,b,c"));
+                return input(format!("the axis `{name}` has no values: write --axis {name}=a,b,c"));
             }
             if spec.axes.iter().filter(|(other, _)| other == name).count() > 1 {
-                return input(format!("error: the axis `{name}` is given twice"));
+                return input(format!("the axis `{name}` is given twice"));
             }
         }
         if self.shard.is_some_and(|s| s.number == 0 || s.number > s.of) {
-            return input("error: --shard i/n needs i from 1 to n".to_owned());
+            return input("--shard i/n needs i from 1 to n".to_owned());
         }
         if self.shard.is_some() && spec.precision.is_some() {
             return input(
-                "error: a sweep with a precision cannot be split into shards: how many runs it needs depends on all of them\n\
+                "a sweep with a precision cannot be split into shards: how many runs it needs depends on all of them\n\
                  help: write --precision none and a fixed number of --seeds"
                     .to_owned(),
             );
         }
         if spec.seeds == 0 {
-            return input("error: --seeds must be at least 1".to_owned());
+            return input("--seeds must be at least 1".to_owned());
         }
         let cells = spec.axes.iter().try_fold(1_usize, |n, (_, v)| n.checked_mul(v.len()));
         if cells.and_then(|n| n.checked_mul(self.most_seeds() as usize)).is_none_or(|n| n > MAX_RUNS) {
             return input(format!(
-                "error: there are too many runs: combinations times seeds must not exceed {MAX_RUNS}\n\
+                "there are too many runs: combinations times seeds must not exceed {MAX_RUNS}\n\
                  help: with a precision, its max_seeds counts"
             ));
         }
@@ -136,7 +136,7 @@ impl Plan {
         let first = job.load(&cells[0], job.seed)?;
         let most = job.most_seeds();
         if first.seed.checked_add(u64::from(most)).is_none() {
-            return input(format!("error: the seed {} leaves no room for {most} seeds after it", first.seed));
+            return input(format!("the seed {} leaves no room for {most} seeds after it", first.seed));
         }
         let n = cells.len();
         let mut plan = Self {

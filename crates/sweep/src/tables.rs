@@ -34,7 +34,7 @@ pub(crate) struct Figure {
 }
 
 fn broken() -> Error {
-    Error::Input("error: sweep.json is not one that bentpipe wrote".to_owned())
+    Error::Input("sweep.json is not one that bentpipe wrote".to_owned())
 }
 
 fn texts(value: &Value) -> Result<Vec<String>, Error> {
@@ -48,7 +48,7 @@ fn read(manifest: &str) -> Result<Value, Error> {
         return Ok(value);
     }
     Err(Error::Input(
-        "error: the sweep was made by another version of bentpipe, whose results cannot be mixed with this one's\n\
+        "the sweep was made by another version of bentpipe, whose results cannot be mixed with this one's\n\
          help: merge with the version that made the runs, or sweep again"
             .to_owned(),
     ))

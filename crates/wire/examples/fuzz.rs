@@ -11,8 +11,6 @@
 mod check;
 #[path = "../tests/wire/corpus.rs"]
 mod corpus;
-#[path = "../tests/wire/model.rs"]
-mod model;
 #[path = "../tests/wire/mutate.rs"]
 mod mutate;
 #[path = "../tests/wire/oracle.rs"]

@@ -1,14 +1,12 @@
-//! Real headers: bytes to values and back, and edits in place that keep every checksum right.
+//! Real headers: bytes to values and back, and checksums that follow a change without reading the payload.
 //!
 //! Three ways to look at the same packet, from cheap to convenient:
 //! * [`Ipv4`], [`Ipv6`], [`Tcp`], [`Udp`]: checked views over borrowed bytes, for reading or for writing;
 //! * [`Layout`]: where the parts of a TCP packet lie, found once and kept as numbers;
 //! * [`Segment`]: the meaning as values, for the engine ([`parse`], [`emit`]).
 //!
-//! [`Edit`] changes a packet without re-serialising it, so what we do not understand passes byte for byte.
-//!
 //! ```
-//! use bentpipe_wire::{Checksum, Edit, Ends, OptionKind, Segment, emit, parse};
+//! use bentpipe_wire::{Ends, Segment, emit, parse};
 //! use bentpipe_base::{Dscp, Ecn, Flags, TcpHeader};
 //!
 //! let ends = Ends::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
@@ -16,18 +14,13 @@
 //! let syn = Segment { ends, sport: 40000, dport: 443, hops: 64, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, tcp, payload: b"" };
 //! let mut packet = Vec::new();
 //! emit(&syn, &mut packet)?;
-//!
-//! let mut edit = Edit::new(&mut packet, Checksum::Full)?;
-//! edit.set_window(65535);
-//! edit.insert_option(OptionKind::WINDOW_SCALE, &[7])?;
-//! assert_eq!(parse(&packet)?.tcp.window_scale, Some(7));
+//! assert_eq!(parse(&packet)?.tcp.mss, Some(1460));
 //! # Ok::<(), bentpipe_wire::WireError>(())
 //! ```
 //!
 //! No function here panics on any input. Bytes start at the IP header; link-layer framing is the driver's.
 
 mod checksum;
-mod edit;
 mod error;
 mod ipv4;
 mod ipv6;
@@ -39,7 +32,6 @@ mod tcp;
 mod udp;
 
 pub use checksum::{Sum, pseudo_header};
-pub use edit::{Checksum, Edit};
 pub use error::{Fault, WireError};
 pub use ipv4::{Ipv4, Ipv4Header};
 pub use ipv6::{Chain, Ipv6, Ipv6Header};

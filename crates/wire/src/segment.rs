@@ -18,7 +18,7 @@ const ECHO: u16 = 1 << 15;
 /// A TCP packet by its meaning.
 ///
 /// Holds what the engine understands: unknown options, the urgent pointer, reserved bits and IP options are not part
-/// of it. Use [`crate::Edit`] where they must survive.
+/// of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
     /// The addresses.

@@ -20,7 +20,7 @@ enum Kind {
     Driver,
 }
 
-const LAYERS: [Layer; 20] = [
+const LAYERS: [Layer; 21] = [
     Layer { name: "base", on: &[], kind: Kind::Engine },
     Layer { name: "wire", on: &["base"], kind: Kind::Engine },
     Layer { name: "tcp", on: &["base"], kind: Kind::Engine },
@@ -44,23 +44,24 @@ const LAYERS: [Layer; 20] = [
     Layer { name: "results", on: &["base", "wire", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "sweep", on: &["base", "scenario", "sim", "plot"], kind: Kind::Driver },
     Layer { name: "os", on: &["base", "wire"], kind: Kind::Driver },
+    Layer { name: "service", on: &["base", "os"], kind: Kind::Driver },
     Layer { name: "field", on: &["base", "wire", "os"], kind: Kind::Driver },
     Layer {
         name: "live",
-        on: &["base", "wire", "tcp", "link", "nodes", "driver", "scenario", "sim", "os"],
+        on: &["base", "wire", "tcp", "link", "nodes", "driver", "scenario", "sim", "os", "service"],
         kind: Kind::Driver,
     },
     Layer {
         name: "emulate",
         on: &[
             "base", "wire", "tcp", "link", "nodes", "gateway", "scenario", "sim", "plot", "results", "os",
-            "driver", "live",
+            "service", "driver", "live",
         ],
         kind: Kind::Driver,
     },
     Layer {
         name: "accelerate",
-        on: &["base", "wire", "gateway", "network", "driver", "scenario", "os"],
+        on: &["base", "wire", "gateway", "network", "driver", "scenario", "os", "service"],
         kind: Kind::Driver,
     },
     Layer {
@@ -79,6 +80,7 @@ const LAYERS: [Layer; 20] = [
             "results",
             "sweep",
             "os",
+            "service",
             "live",
             "emulate",
             "accelerate",

@@ -1,7 +1,7 @@
 //! The data path as deployment and status see it, and the barest of them.
 
+use super::event::Event;
 use super::kept::Place;
-use super::run::Event;
 use crate::status::{Figures, FlowFigures, FlowPage};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::port::MAX_SUPER;

@@ -1,21 +1,17 @@
 //! What can keep a gateway from starting or from going on, in words that say what to do about it.
 
-use super::check::Finding;
-use crate::status::client::ClientError;
 use bentpipe_os::netlink;
+use bentpipe_service::{ClientError, FileError, Finding, ServerError};
 use std::io;
-use std::path::PathBuf;
 
 /// A fault of a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Something is missing; nothing was changed.
-    #[error("{}", listed(.0))]
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Missing(Vec<Finding>),
     /// It runs already.
-    #[error(
-        "error: gateway `{name}` is running (process {pid})\nhelp: bentpipe gateway stop, or run --replace"
-    )]
+    #[error("gateway `{name}` is running (process {pid})\nhelp: bentpipe gateway stop, or run --replace")]
     Runs {
         /// Its name.
         name: String,
@@ -24,34 +20,29 @@ pub enum Error {
     },
     /// It does not know how to leave its connections.
     #[error(
-        "error: gateway `{0}` is of a version that cannot be asked to stop\nhelp: kill -9 it and run this one: it goes on with the connections"
+        "gateway `{0}` is of a version that cannot be asked to stop\nhelp: kill -9 it and run this one: it goes on with the connections"
     )]
     TooOld(String),
-    /// A gateway of this name was killed.
-    #[error("error: gateway `{0}` was killed and has left rules behind\nhelp: sudo bentpipe gateway undo")]
-    Leftovers(String),
     /// What was left behind lies in another network namespace.
-    #[error("error: gateway `{0}` was started in another network namespace\nhelp: undo it there")]
+    #[error("gateway `{0}` was started in another network namespace\nhelp: undo it there")]
     Elsewhere(String),
     /// There is no gateway to speak to.
-    #[error("error: no gateway is running\nhelp: sudo bentpipe gateway run FILE")]
+    #[error("no gateway is running\nhelp: sudo bentpipe gateway run FILE")]
     NoneRuns,
     /// More than one, and none was named.
-    #[error("error: {} gateways are there: name one with --name\nhelp: {}", .0.len(), .0.join(", "))]
+    #[error("{} gateways are there: name one with --name\nhelp: {}", .0.len(), .0.join(", "))]
     Several(Vec<String>),
     /// None of this name.
-    #[error("error: there is no gateway `{0}`")]
+    #[error("there is no gateway `{0}`")]
     Unknown(String),
     /// The folder of session files.
-    #[error("error: {}: {source}", .path.display())]
-    File {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file as it is now cannot take the place of the one in force.
+    #[error("{0}")]
+    Reload(String),
     /// A step of the plan.
-    #[error("error: {step}: {reason}")]
+    #[error("{step}: {reason}")]
     Step {
         /// As a command.
         step: String,
@@ -59,27 +50,27 @@ pub enum Error {
         reason: String,
     },
     /// A port cannot be opened.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Port(#[from] bentpipe_os::PortError),
     /// Netlink.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Netlink(#[from] netlink::Error),
     /// A running gateway.
-    #[error("error: {0}")]
+    #[error(transparent)]
     Client(#[from] ClientError),
     /// The control socket.
-    #[error("error: {0}")]
-    Server(#[from] bentpipe_os::lines::ServerError),
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// The data path.
-    #[error("error: the data path: {0}")]
+    #[error("the data path: {0}")]
     Engine(String),
     /// Traffic stopped with the gateway; everything was taken back.
     #[error(
-        "error: with the gateway traffic has stopped: {0}\nhelp: everything is taken back; bentpipe gateway check names firewalls, `watch = \"0 s\"` in [deploy] turns this off"
+        "with the gateway traffic has stopped: {0}\nhelp: everything is taken back; bentpipe gateway check names firewalls, `watch = \"0 s\"` in [deploy] turns this off"
     )]
     Harm(String),
     /// Everything else that the system refuses.
-    #[error("error: {what}: {source}")]
+    #[error("{what}: {source}")]
     System {
         /// What was tried.
         what: String,
@@ -88,22 +79,9 @@ pub enum Error {
     },
 }
 
-fn listed(findings: &[Finding]) -> String {
-    let mut lines = Vec::new();
-    for finding in findings {
-        lines.push(format!("error: {}: {}", finding.name, finding.found));
-        lines.extend(finding.mends.iter().map(|mend| format!("help: {mend}")));
-    }
-    lines.join("\n")
-}
-
 impl Error {
     pub(super) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { what: what.into(), source: source.into() }
-    }
-
-    pub(super) fn file(path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Self {
-        Self::File { path: path.into(), source: source.into() }
     }
 
     /// True when the user's input, permissions or machine are at fault, not this program: exit status 2.
@@ -112,7 +90,6 @@ impl Error {
             self,
             Self::Missing(_)
                 | Self::Runs { .. }
-                | Self::Leftovers(_)
                 | Self::Elsewhere(_)
                 | Self::NoneRuns
                 | Self::Several(_)

@@ -3,10 +3,11 @@
 //! Everything is asked on the data thread, between its turns, and answered with real addresses in place of numbers.
 
 use super::engine::{Engine, Orders};
+use super::event::Event;
+use super::gateway_node::{ADDRESSES, call, gateway};
 use super::resume::{self, Keeping, News};
-use super::run::Event;
 use crate::status::{Figures, FlowFigures, FlowPage};
-use bentpipe_base::{Addresses, Cx, Instant, NodeId, Size};
+use bentpipe_base::{Addresses, Instant, Size};
 use bentpipe_driver::{
     Attendant, Core, Counters, LiveNetwork, Made, Other, Pacing, PortCounters, Running, Setup, Unit,
 };
@@ -29,30 +30,6 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Ended connections that wait to be taken; more are forgotten, and counted.
 const WAITING: usize = 65_536;
-/// Addresses that are known at a time.
-pub(super) const ADDRESSES: u32 = 1 << 20;
-/// The gateway's place in its network.
-const GATEWAY: NodeId = NodeId(0);
-
-/// The gateway of a driver.
-pub(super) fn gateway(core: &mut Core) -> &mut Gateway {
-    core.net.network.gateway(GATEWAY).expect("the network has a gateway")
-}
-
-/// The gateway, and the real addresses behind the numbers that it knows.
-pub(super) fn gateway_and_addresses(core: &mut Core) -> (&mut Gateway, &mut Addresses) {
-    core.net.network.gateway_and_addresses(GATEWAY).expect("the network has a gateway")
-}
-
-/// Calls the gateway, then sends what it sent.
-///
-/// # Errors
-/// When a port is gone.
-pub(super) fn call<T>(core: &mut Core, act: impl FnOnce(&mut Gateway, &mut Cx<'_>) -> T) -> io::Result<T> {
-    let done = core.net.with(|network| network.with_gateway(GATEWAY, act));
-    core.deliver()?;
-    Ok(done.expect("the network has a gateway"))
-}
 
 /// The node's configuration.
 fn config(orders: &Orders) -> Config {

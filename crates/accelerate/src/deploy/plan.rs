@@ -1,12 +1,16 @@
-//! What a deployment changes on the machine, as a list of steps: shown by `check` as commands, carried out by `run`.
+//! What a deployment changes on the machine, as a list of steps: shown by `check` as commands, carried out by
+//! `run`.
 //!
-//! Routed: packets get a mark as they come in, a rule sends marked ones to a table of their own, and its only route leads into a TUN interface. What the gateway
-//! writes to the other TUN interface comes into the kernel there and is forwarded as always. The interfaces go with the process, their routes go with them, a rule whose table is
-//! empty is passed over: a gateway that dies leaves a router that forwards by itself.
+//! Routed: packets get a mark as they come in, a rule sends marked ones to a table of their own, and its only
+//! route leads into a TUN interface. What the gateway writes to the other TUN interface comes into the kernel
+//! there and is forwarded as always. The interfaces go with the process, their routes go with them, a rule
+//! whose table is empty is passed over: a gateway that dies leaves a router that forwards by itself.
 //!
-//! Connection tracking sees a connection once, on the satellite's side of the gateway: packets from the LAN are marked before it and left out when they are about to enter the gateway,
-//! packets to the LAN are left out when they have passed it. So address translation on the same machine works. Whether a packet is about to enter is asked of the
-//! routes (`fib daddr . mark`), not assumed: when the process is gone, tracking is as without it.
+//! Connection tracking sees a connection once, on the satellite's side of the gateway: packets from the LAN
+//! are marked before it and left out when they are about to enter the gateway, packets to the LAN are left
+//! out when they have passed it. So address translation on the same machine works. Whether a packet is about
+//! to enter is asked of the routes (`fib daddr . mark`), not assumed: when the process is gone, tracking is
+//! as without it.
 //!
 //! Inline: nothing but the two interfaces, which are brought up.
 
@@ -14,6 +18,7 @@ use super::divert::{self, LIBERAL, Scope};
 use bentpipe_os::netlink::MarkRule;
 use bentpipe_os::sysctl;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+use bentpipe_service::Undo;
 use std::fs;
 
 /// One change.
@@ -95,7 +100,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What `file` asks for, on a machine whose interfaces carry packets of at most `mtu` bytes. Reads settings of the calling thread's network namespace.
+    /// What `file` asks for, on a machine whose interfaces carry packets of at most `mtu` bytes. Reads
+    /// settings of the calling thread's network namespace.
     pub fn new(file: &GatewayFile, mtu: u32) -> Self {
         let deploy = &file.deploy;
         let mut steps = Vec::new();
@@ -125,6 +131,20 @@ impl Plan {
         let script = divert::script(file, Scope::of(file), tracked.is_some());
         steps.push(Step::Nft { table: deploy.nft_table.clone(), script });
         Self { steps }
+    }
+
+    /// What has to be undone in the network namespace `network`; the rest goes with the process.
+    pub(super) fn undo(&self, network: u64) -> Undo {
+        let mut undo = Undo { network, ..Undo::default() };
+        for step in &self.steps {
+            match step {
+                Step::Nft { table, .. } => undo.table = Some(table.clone()),
+                Step::Rule(r) => undo.rules.push((r.v6, r.priority, r.mark, r.table)),
+                Step::Setting { name, was, .. } => undo.settings.push((name.clone(), was.clone())),
+                _ => {}
+            }
+        }
+        undo
     }
 
     /// What the gateway gets to see, in words.

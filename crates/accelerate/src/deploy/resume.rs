@@ -1,8 +1,8 @@
 //! A data path that goes on with the connections of an earlier one, and leaves its own to a later one.
 
+use super::event::{Event, Level};
+use super::gateway_node::{ADDRESSES, call, gateway, gateway_and_addresses};
 use super::kept::{Extent, Keeper, Kept, Place};
-use super::live::{ADDRESSES, call, gateway, gateway_and_addresses};
-use super::run::{Event, Level};
 use bentpipe_base::Instant;
 use bentpipe_driver::{Core, Errand};
 use bentpipe_gateway::Limits;

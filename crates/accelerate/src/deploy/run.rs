@@ -1,23 +1,26 @@
-//! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests and the passing of time; at the end all is taken back.
+//! A gateway from its start to its end: lock, check, session file, set-up, data path; then signals, requests
+//! and the passing of time; at the end all is taken back.
 
 use super::before;
 use super::check::check;
+use super::deployment::Deployment;
 use super::divert::Scope;
-use super::engine::{Engine, Inline, Orders, Start};
+use super::engine::{Engine, Orders};
 use super::error::Error;
+use super::event::Level;
 use super::plan::Plan;
 use super::privileges;
 use super::sandbox::Sandbox;
-use super::session::{Locked, Session, Sessions};
-use super::setup::{self, Debts};
-use super::signals::{Signals, Wish};
+use super::session::{self, Session, choose};
+use super::setup;
 use super::watch::Watch;
 use crate::status::{Figures, Groups, Http, PAGE, Records, Reply, Request, Status, Verdict, metrics};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::clock::realtime;
-use bentpipe_os::lines::{Asked, Server};
 use bentpipe_os::{Clock, PacketPort, namespace, wait};
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
+use bentpipe_service::{Lock, Process, Server, Signals, Standing};
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 
 /// Between two looks at what has ended.
@@ -25,87 +28,37 @@ const TICK: Duration = Duration::from_secs(1);
 /// When a client is slow.
 const SOON: Duration = Duration::from_millis(20);
 
-/// How much something matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// As it should be.
-    Info,
-    /// Somebody should look.
-    Warning,
-}
-
-/// Something for the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// How much it matters.
-    pub level: Level,
-    /// What kind, one word.
-    pub name: &'static str,
-    /// What.
-    pub text: String,
-}
-
-/// A gateway to be run.
-pub struct Running<'a> {
-    /// Its file, as it is named in messages.
-    pub path: &'a str,
-    /// Reads the file, now and for a reload; an error is the whole picture.
-    pub read: &'a dyn Fn() -> Result<GatewayFile, String>,
-    /// Where session files are.
-    pub sessions: Sessions,
-    /// The data path.
-    pub start: Start,
-    /// Its ports inline; `None` when it cannot do frames.
-    pub inline: Option<Inline>,
-    /// A gateway of this name that runs is asked to stop, when nothing else is in the way, and its connections are taken up.
-    pub replace: bool,
-    /// Where the log goes.
-    pub log: &'a mut dyn FnMut(&Event),
-}
-
-impl core::fmt::Debug for Running<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Running").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
-impl Running<'_> {
-    pub(super) fn say(&mut self, level: Level, name: &'static str, text: impl Into<String>) {
-        (self.log)(&Event { level, name, text: text.into() });
-    }
-}
-
 /// Runs `file` until somebody ends it.
 ///
 /// # Errors
 /// What is missing, before anything is changed; or what went wrong, after everything was taken back.
-pub fn run(mut running: Running<'_>, file: GatewayFile) -> Result<(), Error> {
+pub fn run(mut deployment: Deployment<'_>, file: GatewayFile) -> Result<(), Error> {
     let name = file.deploy.name.clone();
-    running.sessions.make()?;
-    let lock = match running.sessions.lock(&name)? {
+    session::make_folder(&deployment.registry)?;
+    let lock = match session::lock(&deployment.registry, &name)? {
         Some(lock) => lock,
-        None if running.replace => before::replace(&mut running, &file)?,
+        None if deployment.replace => before::replace(&mut deployment, &file)?,
         None => {
-            let pid = running.sessions.choose(Some(&name)).map_or(0, |s| s.pid);
+            let pid = choose(&deployment.registry, Some(&name)).map_or(0, |s| s.process.pid);
             return Err(Error::Runs { name, pid });
         }
     };
-    let outcome = prepare(&mut running, &file);
+    let outcome = prepare(&mut deployment, &file);
     let prepared = match outcome {
         Ok(prepared) => prepared,
         Err(error) => {
-            running.sessions.unlock(&name, lock);
+            session::unlock(&deployment.registry, &name, lock);
             return Err(error);
         }
     };
     let session = prepared.session.clone();
-    let ended = serve(&mut running, file, prepared);
+    let ended = serve(&mut deployment, file, prepared);
     let keeps = match &ended {
         Ok(ended) => ended.keeps,
         Err(error) => !matches!(error, Error::Harm(_)),
     };
-    finish(&mut running, &session, lock, keeps);
-    running.say(Level::Info, "ended", ended?.why);
+    finish(&mut deployment, &session, lock, keeps);
+    deployment.say(Level::Info, "ended", ended?.why);
     Ok(())
 }
 
@@ -124,98 +77,107 @@ struct Prepared {
 }
 
 /// Everything that can be found out before something is changed, and the session file.
-fn prepare(running: &mut Running<'_>, file: &GatewayFile) -> Result<Prepared, Error> {
+fn prepare(deployment: &mut Deployment<'_>, file: &GatewayFile) -> Result<Prepared, Error> {
     let here = namespace::network().and_then(namespace::inode).map_err(|e| Error::system("/proc", e))?;
     let name = &file.deploy.name;
-    if let Some(dead) = running.sessions.all().into_iter().find(|s| s.name == *name)
-        && !dead.is_of_an_earlier_start()
+    if let Some(dead) =
+        deployment.registry.entry(name).filter(|dead: &Session| dead.process.is_of_this_boot())
     {
-        if dead.network != here {
+        if dead.undo.network != here {
             return Err(Error::Elsewhere(name.clone()));
         }
-        for line in dead.debts().pay() {
-            running.say(Level::Info, "leftover", line);
+        for line in dead.undo.run() {
+            deployment.say(Level::Info, "leftover", line);
         }
-        running.sessions.forget(name);
+        deployment.registry.remove(name, &["gateway"]);
     }
-    let found = check(file, &running.sessions, running.inline.is_some());
+    let found = check(file, &deployment.registry, deployment.inline.is_some());
     found.refuse()?;
-    for finding in found.findings.iter().filter(|f| f.standing == super::Standing::Lack) {
-        running.say(Level::Warning, "lack", format!("{}: {}", finding.name, finding.found));
+    for finding in found.findings.iter().filter(|f| f.standing == Standing::Lack) {
+        deployment.say(Level::Warning, "lack", format!("{}: {}", finding.name, finding.found));
     }
-    let signals = Signals::listen().map_err(|e| Error::system("signals", e))?;
-    let socket = file.status.socket.as_ref().map_or_else(|| running.sessions.socket(name), PathBuf::from);
-    let session = Session::new(name, running.path, socket, here, &Debts::of(&found.plan));
-    running.sessions.write(&session)?;
+    let signals = Signals::listen(&[Signal::TERM, Signal::INT, Signal::HUP])
+        .map_err(|e| Error::system("signals", e))?;
+    let usual = || deployment.registry.file(name, "sock");
+    let session = Session {
+        name: name.clone(),
+        file: deployment.path.to_owned(),
+        process: Process::this(),
+        socket: file.status.socket.as_ref().map_or_else(usual, PathBuf::from),
+        undo: found.plan.undo(here),
+    };
+    deployment.registry.write(&session)?;
     Ok(Prepared { session, plan: found.plan, signals })
 }
 
 /// From the first change to the last packet; says why it ended.
-fn serve(running: &mut Running<'_>, file: GatewayFile, prepared: Prepared) -> Result<Ended, Error> {
+fn serve(deployment: &mut Deployment<'_>, file: GatewayFile, prepared: Prepared) -> Result<Ended, Error> {
     let Prepared { session, plan, mut signals } = prepared;
     let clock = Clock::start();
-    let (watch, is_told) = before::look(running, &file, &session, (&mut signals, &clock))?;
+    let (watch, is_told) = before::look(deployment, &file, &session, (&mut signals, &clock))?;
     if is_told {
         return Ok(Ended { why: "stopped by a signal before the start".to_owned(), keeps: false });
     }
     let mut desk = Desk::open(&file, &session)?;
     let mut opened = setup::apply(&plan)?;
     if file.deploy.kind == Kind::Inline
-        && let Some(open) = running.inline
+        && let Some(open) = deployment.inline
     {
         opened = open(&file).map_err(Error::Engine)?.into();
     }
     let ports: [Box<dyn PacketPort>; 2] =
         opened.try_into().map_err(|_| Error::Engine("it needs two ports".to_owned()))?;
     privileges::give_up().map_err(|e| Error::system("capabilities cannot be given up", e))?;
-    let sandbox = Sandbox::enter(&file, running.path, running.sessions.folder(), &session.socket);
+    let sandbox = Sandbox::enter(&file, deployment.path, deployment.registry.folder(), &session.socket);
     if !sandbox.is_whole() {
         let text = format!("Landlock: {}; seccomp: {}", sandbox.landlock, sandbox.seccomp);
-        running.say(Level::Warning, "sandbox", text);
+        deployment.say(Level::Warning, "sandbox", text);
     }
-    let keep = Some(running.sessions.place(&session.name, session.network));
+    let keep = Some(session::place(&deployment.registry, &session.name, session.undo.network));
     let orders = Orders { keep, ..Orders::new(file) };
-    let engine = (running.start)(ports, &orders).map_err(Error::Engine)?;
+    let engine = (deployment.start)(ports, &orders).map_err(Error::Engine)?;
     if let Some((priority, false)) = engine.priority() {
-        running.say(Level::Warning, "priority", format!("the data thread has {priority}"));
+        deployment.say(Level::Warning, "priority", format!("the data thread has {priority}"));
     }
-    running.say(Level::Info, "started", format!("gateway {} of {}", session.name, running.path));
+    deployment.say(Level::Info, "started", format!("gateway {} of {}", session.name, deployment.path));
     let mut gateway = Gateway::new(orders, engine, sandbox);
     (gateway.watch, gateway.clock) = (watch, clock);
-    let mut ended = gateway.attend(running, &mut desk, signals);
+    let mut ended = gateway.attend(deployment, &mut desk, signals);
     if matches!(ended, Err(Error::Harm(_))) {
         // nothing goes on anyway: first of all the way around
-        (Debts { table: session.debts().table, ..Debts::default() }).pay();
+        session.undo.remove_table();
     }
     if let Ok(Ended { keeps: keeps @ true, .. }) = &mut ended
         && let Err(why) = gateway.engine.leave()
     {
-        running.say(Level::Warning, "connections", format!("they are not kept for the next gateway: {why}"));
+        deployment.say(
+            Level::Warning,
+            "connections",
+            format!("they are not kept for the next gateway: {why}"),
+        );
         *keeps = false;
     }
-    // first nothing is held any more: what took the way around us would overtake it, beyond what an old receiver's window takes
+    // first nothing is held any more: what took the way around us would overtake it, beyond what an old
+    // receiver's window takes
     if let Err(error) = gateway.let_pass() {
-        running.say(Level::Warning, "not released", error);
+        deployment.say(Level::Warning, "not released", error);
     }
     // from now on packets take the way around us; what came before still goes out
-    for line in (Debts { table: session.debts().table, ..Debts::default() }).pay() {
-        running.say(Level::Info, "undone", line);
+    if let Some(line) = session.undo.remove_table() {
+        deployment.say(Level::Info, "undone", line);
     }
-    gateway.look(running, &mut desk);
+    gateway.look(deployment, &mut desk);
     let stopped = gateway.engine.stop().map_err(Error::Engine);
     stopped.and(ended)
 }
 
-/// Takes back all the rest. Connections that a data path has left behind by its own end, or on purpose, are for the next run.
-fn finish(running: &mut Running<'_>, session: &Session, lock: Locked, keeps: bool) {
-    for line in session.debts().pay() {
-        running.say(Level::Info, "undone", line);
+/// Takes back all the rest. Connections that a data path has left behind by its own end, or on purpose, are
+/// for the next run.
+fn finish(deployment: &mut Deployment<'_>, session: &Session, lock: Lock, keeps: bool) {
+    for line in session.undo.run() {
+        deployment.say(Level::Info, "undone", line);
     }
-    if keeps {
-        running.sessions.remove_all_but_records(session, lock);
-    } else {
-        running.sessions.remove(session, lock);
-    }
+    session::remove(&deployment.registry, session, lock, keeps);
 }
 
 /// Where others ask.
@@ -235,7 +197,7 @@ impl Desk {
 
 pub(super) fn records(file: &GatewayFile) -> Result<Option<Records>, Error> {
     let Some((path, format)) = &file.status.records else { return Ok(None) };
-    Records::open(Path::new(path), *format).map(Some).map_err(|e| Error::file(path, e))
+    Records::open(Path::new(path), *format).map(Some).map_err(|e| Error::system(path, e))
 }
 
 /// Throughput since a look some time ago.
@@ -285,7 +247,7 @@ impl Gateway {
     /// Until a signal, or the data path's end; says which.
     fn attend(
         &mut self,
-        running: &mut Running<'_>,
+        deployment: &mut Deployment<'_>,
         desk: &mut Desk,
         mut signals: Signals,
     ) -> Result<Ended, Error> {
@@ -302,23 +264,23 @@ impl Gateway {
             if ready.has(0) {
                 return Err(Error::Engine("it has ended by itself".to_owned()));
             }
-            for wish in signals.take() {
-                match wish {
-                    Wish::Stop => return Ok(Ended { why: "stopped by a signal".to_owned(), keeps: false }),
-                    Wish::Reload => match self.reload(running, desk) {
-                        Ok(text) => running.say(Level::Info, "reloaded", text),
-                        Err(text) => running.say(Level::Warning, "not reloaded", text),
-                    },
+            for signal in signals.take() {
+                if signal != Signal::HUP {
+                    return Ok(Ended { why: "stopped by a signal".to_owned(), keeps: false });
+                }
+                match self.exchange(deployment, &mut desk.records) {
+                    Ok(text) => deployment.say(Level::Info, "reloaded", text),
+                    Err(error) => deployment.say(Level::Warning, "not reloaded", error.to_string()),
                 }
             }
-            self.answer(running, desk);
+            self.answer(deployment, desk);
             if let Some(keeps) = self.stops {
                 let why = if keeps { "stopped for another to take its place" } else { "stopped as asked" };
                 return Ok(Ended { why: why.to_owned(), keeps });
             }
             self.watched()?;
             if self.clock.now() >= tick {
-                self.look(running, desk);
+                self.look(deployment, desk);
                 tick = self.clock.now() + TICK;
             }
         }
@@ -341,47 +303,36 @@ impl Gateway {
     }
 
     /// Answers what has come in.
-    pub(super) fn answer(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+    pub(super) fn answer(&mut self, deployment: &mut Deployment<'_>, desk: &mut Desk) {
         let Desk { server, http, records } = desk;
         let mut reload = Vec::new();
-        server.serve(&mut |asked| {
-            let reply = match asked {
-                Asked::Line(line) => match serde_json::from_slice::<Request>(line) {
-                    Ok(Request::Status) => Reply::Status(Box::new(self.status(running, records.as_ref()))),
-                    Ok(Request::Flows { from, most }) => {
-                        Reply::Flows(self.engine.flows(from, most.min(PAGE)))
-                    }
-                    Ok(Request::Reload) => match self.exchange(running, records) {
-                        Ok(message) => {
-                            reload.push(message.clone());
-                            Reply::Done { message }
-                        }
-                        Err(message) => Reply::Refused { message },
-                    },
-                    Ok(Request::Stop { keep }) => {
-                        self.stops = Some(keep);
-                        Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
-                    }
-                    Err(error) => Reply::Refused { message: format!("this is no request: {error}") },
-                },
-                Asked::TooLong(most) => {
-                    Reply::Refused { message: format!("a request is at most {most} bytes long") }
+        server.serve(&mut |request| match request {
+            Request::Status => Reply::Status(Box::new(self.status(deployment, records.as_ref()))),
+            Request::Flows { from, most } => Reply::Flows(self.engine.flows(from, most.min(PAGE))),
+            Request::Reload => match self.exchange(deployment, records) {
+                Ok(message) => {
+                    reload.push(message.clone());
+                    Reply::Done { message }
                 }
-            };
-            serde_json::to_vec(&reply).unwrap_or_default()
+                Err(error) => Reply::Refused(error.to_string().into()),
+            },
+            Request::Stop { keep } => {
+                self.stops = Some(keep);
+                Reply::Done { message: format!("gateway {} ends", self.orders.file.deploy.name) }
+            }
         });
         for text in reload {
-            running.say(Level::Info, "reloaded", text);
+            deployment.say(Level::Info, "reloaded", text);
         }
         if let Some(http) = http {
-            http.serve(&mut || metrics(&self.status(running, records.as_ref())));
+            http.serve(&mut || metrics(&self.status(deployment, records.as_ref())));
         }
     }
 
     /// Once in a while: records, the comparison, and what follows from it.
-    pub(super) fn look(&mut self, running: &mut Running<'_>, desk: &mut Desk) {
+    pub(super) fn look(&mut self, deployment: &mut Deployment<'_>, desk: &mut Desk) {
         for event in self.engine.take_events() {
-            (running.log)(&event);
+            (deployment.log)(&event);
         }
         let closed = self.engine.take_closed();
         for flow in &closed {
@@ -391,12 +342,12 @@ impl Gateway {
             let lost = records.lost();
             records.add(&closed, realtime() / 1_000_000_000);
             if lost == 0 && records.lost() > 0 {
-                running.say(Level::Warning, "records", "flow records cannot be written; they are counted");
+                deployment.say(Level::Warning, "records", "flow records cannot be written; they are counted");
             }
         }
         self.rates.look(&self.engine.figures(), self.clock.now());
         if self.orders.file.sample > 0.0 && self.bypass.is_none() {
-            self.judge(running);
+            self.judge(deployment);
         }
     }
 
@@ -407,7 +358,7 @@ impl Gateway {
         self.engine.tell(&Orders { accelerate: false, ..Orders::new(file) })
     }
 
-    fn judge(&mut self, running: &mut Running<'_>) {
+    fn judge(&mut self, deployment: &mut Deployment<'_>) {
         let comparison = self.groups.compare();
         if comparison.verdict == self.verdict {
             return;
@@ -415,29 +366,29 @@ impl Gateway {
         self.verdict = comparison.verdict;
         let slower = comparison.verdict == Verdict::Slower;
         let level = if slower { Level::Warning } else { Level::Info };
-        running.say(level, "gain", comparison.sentence.clone());
+        deployment.say(level, "gain", comparison.sentence.clone());
         if slower && self.orders.file.bypass_when_slower {
             self.orders.accelerate = false;
             match self.engine.tell(&self.orders) {
                 Ok(()) => {
-                    running.say(
+                    deployment.say(
                         Level::Warning,
                         "bypass",
                         "nothing is accelerated any more: bypass_when_slower",
                     );
                     self.bypass = Some(comparison.sentence);
                 }
-                Err(error) => running.say(Level::Warning, "bypass", error),
+                Err(error) => deployment.say(Level::Warning, "bypass", error),
             }
         }
     }
 
-    pub(super) fn status(&mut self, running: &Running<'_>, records: Option<&Records>) -> Status {
+    pub(super) fn status(&mut self, deployment: &Deployment<'_>, records: Option<&Records>) -> Status {
         let file = &self.orders.file;
         let figures = self.engine.figures();
         Status {
             name: file.deploy.name.clone(),
-            file: running.path.to_owned(),
+            file: deployment.path.to_owned(),
             kind: if file.deploy.kind == Kind::Routed { "routed" } else { "inline" }.to_owned(),
             uptime_s: self.clock.now().as_secs_f64(),
             rate_bps: file.hop.rate.map(bentpipe_base::Rate::bps),

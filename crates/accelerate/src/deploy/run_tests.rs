@@ -1,14 +1,15 @@
 //! What a gateway does between its start and its end, with a data path that does as it is told.
 
+use super::deployment::Deployment;
 use super::engine::{Engine, Orders};
-use super::run::{Desk, Event, Gateway, Running};
+use super::event::Event;
+use super::run::{Desk, Gateway};
 use super::sandbox::Sandbox;
-use super::session::{Session, Sessions};
-use super::setup::Debts;
-use crate::status::client::Client;
+use super::session::Session;
 use crate::status::{Figures, FlowFigures, FlowPage, Reply, Request, Verdict};
 use bentpipe_scenario::Source;
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
+use bentpipe_service::{Client, Registry};
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
@@ -77,7 +78,7 @@ impl Stage {
         fs::create_dir_all(&folder).unwrap();
         let more = more.replace("FOLDER", &folder.display().to_string());
         let file = load(&Source::new("gw.toml", format!("{FILE}{more}"))).unwrap();
-        let session = Session::new("g", "gw.toml", folder.join("g.sock"), 0, &Debts::default());
+        let session = Session { socket: folder.join("g.sock"), ..Session::default() };
         let desk = Desk::open(&file, &session).unwrap();
         let script = Arc::new(Mutex::new(Script::default()));
         let (ended, end) = io::pipe().unwrap();
@@ -87,18 +88,18 @@ impl Stage {
     }
 
     /// Does something with the gateway as its loop does.
-    fn with<T>(&mut self, act: impl FnOnce(&mut Gateway, &mut Running<'_>, &mut Desk) -> T) -> T {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Gateway, &mut Deployment<'_>, &mut Desk) -> T) -> T {
         let (file, log) = (self.file.clone(), &mut self.log);
-        let mut running = Running {
+        let mut deployment = Deployment {
             path: "gw.toml",
             read: &|| Ok(file.clone()),
-            sessions: Sessions::at(&self.folder),
+            registry: Registry::at(&self.folder),
             start: |_, _| Err("not started here".to_owned()),
             inline: None,
             replace: false,
             log: &mut |event| log.push(event.clone()),
         };
-        act(&mut self.gateway, &mut running, &mut self.desk)
+        act(&mut self.gateway, &mut deployment, &mut self.desk)
     }
 
     /// `n` connections end in both groups; those that are accelerated have this many times the speed of the others.
@@ -120,7 +121,7 @@ impl Stage {
     /// Asks over the socket, while the gateway serves it.
     fn ask(&mut self, request: Request) -> Reply {
         let path = self.folder.join("g.sock");
-        let ask = move || Client::connect(&path).unwrap().ask(&request).unwrap();
+        let ask = move || Client::connect(&path).unwrap().ask(&request, Some).unwrap();
         let asking = thread::Builder::new().spawn(ask).unwrap();
         while !asking.is_finished() {
             self.with(Gateway::answer);
@@ -214,6 +215,6 @@ fn throughput_is_that_of_the_time_between_two_looks() {
     stage.with(Gateway::look);
     stage.script.lock().unwrap().bytes = [1_000_000, 0];
     stage.with(Gateway::look);
-    let status = stage.with(|gateway, running, desk| gateway.status(running, desk.records.as_ref()));
+    let status = stage.with(|gateway, deployment, desk| gateway.status(deployment, desk.records.as_ref()));
     assert!(status.throughput_bps[0] > 8e6 && status.throughput_bps[1] < 1.0, "{:?}", status.throughput_bps);
 }

@@ -1,13 +1,15 @@
-//! What a gateway can still reach once it runs: files by Landlock, system calls by seccomp, where the kernel has them.
+//! What a gateway can still reach once it runs: files by Landlock, system calls by seccomp, where the kernel
+//! has them.
 //!
-//! Both are entered after everything is open and before the first packet, so the data thread has them too. What stays is what a running gateway still does: keep its records, write
-//! flow records, read its file again, take its rules back (by `nft`, which is started as a program and inherits both). A kernel without them, or one that refuses, stops nothing: packets go
-//! on, and `check`, the log and `status` say so.
+//! Both are entered after everything is open and before the first packet, so the data thread has them too.
+//! What stays is what a running gateway still does: keep its records, write flow records, read its file
+//! again, take its rules back (by `nft`, which is started as a program and inherits both). A kernel without
+//! them, or one that refuses, stops nothing: packets go on, and `check`, the log and `status` say so.
 
-use super::check::Finding;
 use bentpipe_os::landlock::{self, Access};
 use bentpipe_os::seccomp;
 use bentpipe_scenario::gateway_file::GatewayFile;
+use bentpipe_service::Finding;
 use serde::{Deserialize, Serialize};
 use std::env;
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@
 //! Quantiles of t are by the expansion around the normal one (Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5), within 0.2 % from 3 degrees of
 //! freedom on; groups of 10 have at least 9.
 
-use super::messages::FlowFigures;
+use super::flow::FlowFigures;
 use serde::{Deserialize, Serialize};
 
 /// A connection must have moved so much towards the satellite to count.

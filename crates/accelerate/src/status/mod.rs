@@ -1,14 +1,15 @@
 //! How a gateway tells how it is: figures, the proof of gain, flow records, the control socket, and metrics for Prometheus.
 
-pub mod client;
 pub mod comparison;
+mod flow;
 mod http;
 mod messages;
 mod prometheus;
 mod records;
 
 pub use comparison::{Comparison, Groups, Verdict};
+pub use flow::{FlowFigures, FlowPage};
 pub use http::Http;
-pub use messages::{Figures, FlowFigures, FlowPage, PAGE, Reply, Request, Status};
+pub use messages::{Figures, PAGE, Reply, Request, Status};
 pub use prometheus::metrics;
 pub use records::Records;

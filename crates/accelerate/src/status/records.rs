@@ -3,7 +3,7 @@
 //! Writing never holds the gateway up for long and never ends it: what cannot be written is counted, and the file is tried again at the next connection. After
 //! [`Records::reopen`] the file is opened anew, so that it can be rotated by moving it away.
 
-use super::messages::FlowFigures;
+use super::flow::FlowFigures;
 use bentpipe_scenario::gateway_file::RecordFormat;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};

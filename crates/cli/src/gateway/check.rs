@@ -1,7 +1,8 @@
 //! What `bentpipe gateway check` prints.
 
-use crate::Failure;
-use bentpipe_accelerate::deploy::{Check, Standing};
+use crate::findings;
+use crate::outcome::Failure;
+use bentpipe_accelerate::deploy::Check;
 use core::fmt::Write as _;
 use serde_json::json;
 
@@ -16,9 +17,7 @@ pub(super) fn text(file: &str, check: &Check, json: bool) -> Result<String, Fail
             "steps": steps,
             "findings": check.findings,
         });
-        return serde_json::to_string_pretty(&value)
-            .map(|text| text + "\n")
-            .map_err(|e| Failure::Run(format!("error: {e}")));
+        return serde_json::to_string_pretty(&value).map(|text| text + "\n").map_err(Failure::run);
     }
     let mut out = String::from("would go through the gateway:\n");
     for line in &check.intercepted {
@@ -29,18 +28,7 @@ pub(super) fn text(file: &str, check: &Check, json: bool) -> Result<String, Fail
         let _ = writeln!(out, "  {line}");
     }
     out += "\nthis machine:\n";
-    let width = check.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
-    for finding in &check.findings {
-        let mark = match finding.standing {
-            Standing::Good => "ok",
-            Standing::Lack => "--",
-            Standing::Bad => "NO",
-        };
-        let _ = writeln!(out, "{mark}  {:width$}  {}", finding.name, finding.found);
-        for mend in &finding.mends {
-            let _ = writeln!(out, "    {:width$}  mend: {mend}", "");
-        }
-    }
+    out += &findings::text(&check.findings);
     out += if check.is_good() { "\nthe gateway would start\n" } else { "\nthe gateway would not start\n" };
     Ok(out)
 }

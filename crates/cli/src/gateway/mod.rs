@@ -4,13 +4,13 @@ mod check;
 mod show;
 mod top;
 
-use crate::{BAD_INPUT, Failure, NOT_MET, input, print};
-use bentpipe_accelerate::deploy::{self, Bare, Event, Level, Live, RUN_FOLDER, Running, Sessions, Start};
-use bentpipe_accelerate::status::client::Client;
+use crate::input;
+use crate::outcome::{BAD_INPUT, Failure, NOT_MET, print, say};
+use bentpipe_accelerate::deploy::{self, Bare, Deployment, Event, Level, Live, RUN_FOLDER, Start};
 use bentpipe_accelerate::status::{Reply, Request};
 use bentpipe_scenario::gateway_file::{GatewayFile, load};
+use bentpipe_service::{Client, Registry};
 use clap::{Args, Subcommand};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -89,62 +89,60 @@ enum Action {
 
 /// Does it; gives the exit status.
 pub(crate) fn run(gateway: &Gateway) -> Result<u8, Failure> {
-    let sessions = Sessions::at(&gateway.run_dir);
+    let registry = Registry::at(&gateway.run_dir);
     let name = gateway.name.as_deref();
     let text = match &gateway.action {
         Action::Check { file } => {
-            let check = deploy::check(&read(file).map_err(Failure::Input)?, &sessions, true);
+            let check = deploy::check(&read(file)?, &registry, true);
             print(&check::text(&file.display().to_string(), &check, gateway.json)?)?;
             return Ok(if check.is_good() { 0 } else { BAD_INPUT });
         }
         Action::Run { file, bare, replace } => {
-            return carry(file, sessions, if *bare { Bare::start } else { Live::start }, *replace);
+            return carry(file, registry, if *bare { Bare::start } else { Live::start }, *replace);
         }
         Action::Stop { keep } => {
-            let name = deploy::stop(&sessions, name, *keep).map_err(|e| refused(&e))?;
+            let name = deploy::stop(&registry, name, *keep)?;
             let left = if *keep { "; the next run goes on with its connections" } else { "" };
             format!("gateway {name} has ended{left}\n")
         }
-        Action::Undo => undo(&sessions, name)?,
-        Action::Reload => match ask(&mut connect(&sessions, name)?, &Request::Reload)? {
-            Reply::Done { message } => message + "\n",
-            _ => return Err(foreign()),
-        },
-        Action::Status => show::status(&mut connect(&sessions, name)?, gateway.json)?,
-        Action::Flows { from, most } => {
-            show::flows(&mut connect(&sessions, name)?, *from, *most, gateway.json)?
+        Action::Undo => undo(&registry, name)?,
+        Action::Reload => {
+            let done = |reply| if let Reply::Done { message } = reply { Some(message) } else { None };
+            connect(&registry, name)?.ask(&Request::Reload, done)? + "\n"
         }
-        Action::Top { once } => top::run(&mut connect(&sessions, name)?, *once)?,
+        Action::Status => show::status(&mut connect(&registry, name)?, gateway.json)?,
+        Action::Flows { from, most } => {
+            show::flows(&mut connect(&registry, name)?, *from, *most, gateway.json)?
+        }
+        Action::Top { once } => top::run(&mut connect(&registry, name)?, *once)?,
     };
     print(&text).map(|()| 0)
 }
 
-/// Reads a gateway file; an error is the whole picture.
-fn read(path: &Path) -> Result<GatewayFile, String> {
-    let source = input::file(path).map_err(|failure| match failure {
-        Failure::Input(text) | Failure::Run(text) => text,
-    })?;
-    load(&source).map_err(|diagnostic| diagnostic.to_string())
+/// Reads a gateway file; a fault in it is the user's.
+fn read(path: &Path) -> Result<GatewayFile, Failure> {
+    Ok(load(&input::file(path)?)?)
 }
 
-fn carry(path: &Path, sessions: Sessions, start: Start, replace: bool) -> Result<u8, Failure> {
-    let file = read(path).map_err(Failure::Input)?;
-    let running = Running {
+fn carry(path: &Path, registry: Registry, start: Start, replace: bool) -> Result<u8, Failure> {
+    let file = read(path)?;
+    let deployment = Deployment {
         path: &path.display().to_string(),
-        read: &|| read(path),
-        sessions,
+        read: &|| {
+            read(path).map_err(|(Failure::Input(text) | Failure::Run(text))| deploy::Error::Reload(text))
+        },
+        registry,
         start,
         inline: Some(Live::inline),
         replace,
         log: &mut log,
     };
-    match deploy::run(running, file) {
+    match deploy::run(deployment, file) {
         Err(error @ deploy::Error::Harm(_)) => {
-            // nobody is left to tell when it cannot be written
-            let _ = writeln!(io::stderr(), "{error}");
+            Failure::run(error).report();
             Ok(NOT_MET)
         }
-        ended => ended.map(|()| 0).map_err(|e| refused(&e)),
+        ended => Ok(ended.map(|()| 0)?),
     }
 }
 
@@ -156,37 +154,19 @@ fn log(event: &Event) {
     };
     for line in event.text.lines() {
         let text = line.replace('\\', "\\\\").replace('"', "\\\"");
-        // nobody is left to tell when it cannot be written
-        let _ = writeln!(io::stderr(), "level={level} event=\"{}\" text=\"{text}\"", event.name);
+        say(&format!("level={level} event=\"{}\" text=\"{text}\"", event.name));
     }
 }
 
-fn undo(sessions: &Sessions, name: Option<&str>) -> Result<String, Failure> {
-    let done = deploy::undo(sessions, name).map_err(|e| refused(&e))?;
+fn undo(registry: &Registry, name: Option<&str>) -> Result<String, Failure> {
+    let done = deploy::undo(registry, name)?;
     if done.is_empty() {
         return Ok("nothing to take back\n".to_owned());
     }
     Ok(done.join("\n") + "\n")
 }
 
-fn refused(error: &deploy::Error) -> Failure {
-    if error.is_refusal() { Failure::Input(error.to_string()) } else { Failure::Run(error.to_string()) }
-}
-
-fn connect(sessions: &Sessions, name: Option<&str>) -> Result<Client, Failure> {
-    let session = sessions.choose(name).map_err(|e| refused(&e))?;
-    Client::connect(&session.socket).map_err(|e| Failure::Run(format!("error: {e}")))
-}
-
-/// Asks; a refusal is an error.
-fn ask(client: &mut Client, request: &Request) -> Result<Reply, Failure> {
-    match client.ask(request).map_err(|e| Failure::Run(format!("error: {e}")))? {
-        Reply::Refused { message } if message.starts_with("error: ") => Err(Failure::Input(message)),
-        Reply::Refused { message } => Err(Failure::Input(format!("error: {message}"))),
-        reply => Ok(reply),
-    }
-}
-
-fn foreign() -> Failure {
-    Failure::Run("error: the gateway answers something else".to_owned())
+fn connect(registry: &Registry, name: Option<&str>) -> Result<Client<Reply>, Failure> {
+    let session = deploy::choose(registry, name)?;
+    Ok(Client::connect(&session.socket)?)
 }

@@ -1,10 +1,9 @@
 //! What `bentpipe gateway status` and `flows` print.
 
-use super::{ask, foreign};
-use crate::Failure;
 use crate::link::{rate, time};
-use bentpipe_accelerate::status::client::Client;
+use crate::outcome::Failure;
 use bentpipe_accelerate::status::{FlowFigures, FlowPage, Reply, Request, Status};
+use bentpipe_service::Client;
 use core::fmt::Write as _;
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use std::time::Duration;
 /// Throughput is counted once a second: a gateway that has just begun has none yet.
 const FIRST: f64 = 1.2;
 
-pub(super) fn status(client: &mut Client, json: bool) -> Result<String, Failure> {
+pub(super) fn status(client: &mut Client<Reply>, json: bool) -> Result<String, Failure> {
     let mut status = look(client)?;
     if status.uptime_s < FIRST {
         park_timeout(Duration::from_secs_f64(FIRST - status.uptime_s.max(0.0)));
@@ -24,21 +23,22 @@ pub(super) fn status(client: &mut Client, json: bool) -> Result<String, Failure>
     Ok(text(&status))
 }
 
-pub(super) fn look(client: &mut Client) -> Result<Status, Failure> {
-    match ask(client, &Request::Status)? {
-        Reply::Status(status) => Ok(*status),
-        _ => Err(foreign()),
-    }
+pub(super) fn look(client: &mut Client<Reply>) -> Result<Status, Failure> {
+    let status = |reply| if let Reply::Status(status) = reply { Some(*status) } else { None };
+    Ok(client.ask(&Request::Status, status)?)
 }
 
-pub(super) fn page(client: &mut Client, from: u32, most: usize) -> Result<FlowPage, Failure> {
-    match ask(client, &Request::Flows { from, most })? {
-        Reply::Flows(page) => Ok(page),
-        _ => Err(foreign()),
-    }
+pub(super) fn page(client: &mut Client<Reply>, from: u32, most: usize) -> Result<FlowPage, Failure> {
+    let page = |reply| if let Reply::Flows(page) = reply { Some(page) } else { None };
+    Ok(client.ask(&Request::Flows { from, most }, page)?)
 }
 
-pub(super) fn flows(client: &mut Client, from: u32, most: usize, json: bool) -> Result<String, Failure> {
+pub(super) fn flows(
+    client: &mut Client<Reply>,
+    from: u32,
+    most: usize,
+    json: bool,
+) -> Result<String, Failure> {
     let page = page(client, from, most)?;
     if json {
         return pretty(&page);
@@ -54,7 +54,7 @@ pub(super) fn flows(client: &mut Client, from: u32, most: usize, json: bool) -> 
 }
 
 fn pretty(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map(|t| t + "\n").map_err(|e| Failure::Run(format!("error: {e}")))
+    serde_json::to_string_pretty(value).map(|t| t + "\n").map_err(Failure::run)
 }
 
 /// One line each: what it is, its traffic, its connections, the hop, what was lost here, and the proof.

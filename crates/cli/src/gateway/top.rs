@@ -1,15 +1,14 @@
 //! `bentpipe gateway top`: a running gateway in the terminal, a few times a second.
 
 use super::show::{heading, look, page, row};
-use crate::Failure;
 use crate::link::{rate, time};
-use crate::top::quits;
-use bentpipe_accelerate::status::client::Client;
-use bentpipe_accelerate::status::{FlowPage, Status, Verdict};
+use crate::outcome::Failure;
+use crate::top::watch;
+use bentpipe_accelerate::status::{FlowPage, Reply, Status, Verdict};
+use bentpipe_service::Client;
 use ratatui::Frame;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use std::io::{self, IsTerminal as _};
 
 /// Columns of a bar.
 const BAR: usize = 24;
@@ -17,38 +16,22 @@ const BAR: usize = 24;
 const MOST: usize = 200;
 
 /// Shows the gateway until `q`, or until it ends; returns what to print.
-pub(super) fn run(client: &mut Client, once: bool) -> Result<String, Failure> {
-    let mut now = both(client)?;
+pub(super) fn run(client: &mut Client<Reply>, once: bool) -> Result<String, Failure> {
+    let now = both(client)?;
     if once {
         return Ok(plain(&now.0, &now.1));
     }
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(Failure::Input(
-            "error: bentpipe gateway top needs a terminal\nhelp: bentpipe gateway top --once prints it once, bentpipe gateway status --json for programs".to_owned(),
-        ));
-    }
-    let terminal = |error: io::Error| Failure::Run(format!("error: the terminal: {error}"));
-    let mut screen = ratatui::try_init().map_err(terminal)?;
-    let ended = loop {
-        if let Err(error) = screen.draw(|frame| draw(frame, &now.0, &now.1)) {
-            break Err(terminal(error));
-        }
-        match quits() {
-            Ok(true) => break Ok(String::new()),
-            Ok(false) => {}
-            Err(error) => break Err(terminal(error)),
-        }
-        match both(client) {
-            Ok(next) => now = next,
-            // what was shown last is what it came to
-            Err(_) => break Ok(format!("The gateway has ended.\n{}", plain(&now.0, &now.1))),
-        }
-    };
-    ratatui::restore();
-    ended
+    let help = "bentpipe gateway top --once prints it once, bentpipe gateway status --json for programs";
+    watch(
+        ("bentpipe gateway top", help),
+        now,
+        || both(client),
+        |frame, now| draw(frame, &now.0, &now.1),
+        |now| format!("The gateway has ended.\n{}", plain(&now.0, &now.1)),
+    )
 }
 
-fn both(client: &mut Client) -> Result<(Status, FlowPage), Failure> {
+fn both(client: &mut Client<Reply>) -> Result<(Status, FlowPage), Failure> {
     Ok((look(client)?, page(client, 0, MOST)?))
 }
 

@@ -2,11 +2,12 @@
 
 mod view;
 
-use crate::Failure;
-use crate::link::{ask, failed};
-use bentpipe_emulate::client::Client;
+use crate::outcome::Failure;
+use bentpipe_emulate::client::find;
 use bentpipe_live::control::{Reply, Request, State};
+use bentpipe_service::Client;
 use clap::Args;
+use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use std::io::{self, IsTerminal as _};
 use std::thread::park_timeout;
@@ -30,21 +31,38 @@ pub(crate) struct Top {
 
 /// Shows the session until `q`, or until it ends; returns what to print.
 pub(crate) fn run(top: &Top) -> Result<String, Failure> {
-    let (_, mut client) = Client::find(top.session.as_deref()).map_err(|e| failed(&e))?;
-    let mut state = look(&mut client)?;
+    let mut client = find(top.session.as_deref())?;
+    let state = look(&mut client)?;
     if top.once {
         park_timeout(EVERY);
         return look(&mut client).map(|state| view::plain(&state, COLUMNS));
     }
+    let help = "bentpipe top --once prints it once, bentpipe link show --json for programs";
+    watch(
+        ("bentpipe top", help),
+        state,
+        || look(&mut client),
+        |frame, state| frame.render_widget(view::View(state), frame.area()),
+        |state| format!("The session has ended.\n{}", view::plain(state, COLUMNS)),
+    )
+}
+
+/// Shows what `look` finds, again and again until `q`. Returns what to print: nothing, or the `end` when the service
+/// has ended. `name` is the command, with what to use where there is no terminal.
+pub(crate) fn watch<T>(
+    (name, help): (&str, &str),
+    mut now: T,
+    mut look: impl FnMut() -> Result<T, Failure>,
+    draw: impl Fn(&mut Frame<'_>, &T),
+    end: impl Fn(&T) -> String,
+) -> Result<String, Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(Failure::Input(
-            "error: bentpipe top needs a terminal\nhelp: bentpipe top --once prints it once, bentpipe link show --json for programs".to_owned(),
-        ));
+        return Err(Failure::Input(format!("{name} needs a terminal\nhelp: {help}")));
     }
-    let terminal = |error: io::Error| Failure::Run(format!("error: the terminal: {error}"));
+    let terminal = |error: io::Error| Failure::Run(format!("the terminal: {error}"));
     let mut screen = ratatui::try_init().map_err(terminal)?;
     let ended = loop {
-        if let Err(error) = screen.draw(|frame| frame.render_widget(view::View(&state), frame.area())) {
+        if let Err(error) = screen.draw(|frame| draw(frame, &now)) {
             break Err(terminal(error));
         }
         match quits() {
@@ -52,25 +70,23 @@ pub(crate) fn run(top: &Top) -> Result<String, Failure> {
             Ok(false) => {}
             Err(error) => break Err(terminal(error)),
         }
-        match look(&mut client) {
-            Ok(now) => state = now,
+        match look() {
+            Ok(next) => now = next,
             // what was shown last is what it came to
-            Err(_) => break Ok(format!("The session has ended.\n{}", view::plain(&state, COLUMNS))),
+            Err(_) => break Ok(end(&now)),
         }
     };
     ratatui::restore();
     ended
 }
 
-fn look(client: &mut Client) -> Result<State, Failure> {
-    match ask(client, &Request::Show)? {
-        Reply::State(state) => Ok(*state),
-        _ => Err(Failure::Run("error: the session answers something else".to_owned())),
-    }
+fn look(client: &mut Client<Reply>) -> Result<State, Failure> {
+    let state = |reply| if let Reply::State(state) = reply { Some(*state) } else { None };
+    Ok(client.ask(&Request::Show, state)?)
 }
 
 /// Waits for the next look; true when the user has had enough.
-pub(crate) fn quits() -> io::Result<bool> {
+fn quits() -> io::Result<bool> {
     if !event::poll(EVERY)? {
         return Ok(false);
     }

@@ -1,8 +1,8 @@
 //! `bentpipe receive [ADDR:]PORT [FILE]`.
 
+use super::common::{Common, opened, own, seed};
 use super::progress::Progress;
-use super::{Common, failed, opened, own, say, seed};
-use crate::Failure;
+use crate::outcome::{Failure, say};
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::Guest;
 use bentpipe_live::transfer::{self, Sink};
@@ -35,12 +35,12 @@ pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
     let choice = args.common.choice(&format!("receive at {}", args.at))?;
     let (address, port) = place(&args.at)?;
     let mut reports = args.common.reports()?;
-    let mut guest = Guest::at(address, port, seed()?).map_err(|e| Failure::Run(format!("error: {e}")))?;
+    let mut guest = Guest::at(address, port, seed()?).map_err(Failure::run)?;
     let file = match &args.file {
         Some(path) => opened(path, File::create(path))?,
         None => own(io::stdout(), "standard output")?,
     };
-    let mut sink = Sink::new(file).map_err(|e| Failure::Run(format!("error: {e}")))?;
+    let mut sink = Sink::new(file).map_err(Failure::run)?;
     let at: Vec<_> = guest.addresses().iter().map(|a| SocketAddr::new(*a, port).to_string()).collect();
     say(&format!("waiting at {}", at.join(" and ")));
     let mut progress = Progress::new(None);
@@ -48,7 +48,7 @@ pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
         progress.look(look);
     });
     progress.end();
-    let received = received.map_err(|e| failed(&e))?;
+    let received = received.map_err(Failure::run)?;
     let told = reports.tell(&choice, received.report, received.end.since(Instant::ZERO));
     if args.file.is_some() {
         return told.shown();
@@ -60,7 +60,7 @@ pub(crate) fn receive(args: &Receive) -> Result<String, Failure> {
 fn place(text: &str) -> Result<(Option<IpAddr>, u16), Failure> {
     let wrong = |why: String| {
         Failure::Input(format!(
-            "error: {text}: {why}\nhelp: write a port, or an address and a port: 5000, 10.55.0.2:5000, [fd55::2]:5000"
+            "{text}: {why}\nhelp: write a port, or an address and a port: 5000, 10.55.0.2:5000, [fd55::2]:5000"
         ))
     };
     let (address, port) = match text.rsplit_once(':') {

@@ -1,8 +1,8 @@
 //! `bentpipe send HOST:PORT [FILE]`.
 
+use super::common::{Common, Reports, opened, own, seed};
 use super::progress::Progress;
-use super::{Common, Reports, opened, own, say, seed};
-use crate::Failure;
+use crate::outcome::{Failure, say};
 use bentpipe_base::Instant;
 use bentpipe_live::endpoint::Guest;
 use bentpipe_live::transfer::{self, Choice, Source};
@@ -39,18 +39,17 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
         None => own(io::stdin(), "standard input")?,
     };
     let name = args.file.as_ref().map_or_else(|| "standard input".to_owned(), |p| p.display().to_string());
-    let mut source =
-        Source::new(file).map_err(|e| Failure::Input(format!("error: {name} cannot be sent: {e}")))?;
+    let mut source = Source::new(file).map_err(|e| Failure::Input(format!("{name} cannot be sent: {e}")))?;
     let to = resolve(&args.to)?;
     let mut reports = args.common.reports()?;
     let all = to.len();
     let mut progress = Progress::new(source.length());
-    let mut failure = Failure::Run(format!("error: {} has no address", args.to));
+    let mut failure = Failure::Run(format!("{} has no address", args.to));
     for (i, to) in to.iter().enumerate() {
         let mut guest = match Guest::towards(to.ip(), seed()?, transfer::SEND_BUFFER) {
             Ok(guest) => guest,
             Err(error) => {
-                failure = Failure::Run(format!("error: {error}"));
+                failure = Failure::run(error);
                 continue;
             }
         };
@@ -61,7 +60,7 @@ pub(crate) fn send(args: &Send) -> Result<String, Failure> {
                 progress.end();
                 return arrived(&mut reports, &choice, *to, sent);
             }
-            Err(why) if why.may_try_another() && i + 1 < all => failure = super::failed(&why.why),
+            Err(why) if why.may_try_another() && i + 1 < all => failure = Failure::run(why.why),
             Err(why) => {
                 progress.end();
                 return Err(broken(&mut reports, &choice, &guest, why));
@@ -79,11 +78,11 @@ fn broken(reports: &mut Reports<'_>, choice: &Choice, guest: &Guest, failed: tra
         let end = guest.station.clock().now().since(Instant::ZERO);
         let told = reports.tell(choice, *report, end);
         say(&told.text);
-        if let Some(Failure::Run(fault) | Failure::Input(fault)) = told.fault {
-            say(&fault);
+        if let Some(fault) = told.fault {
+            fault.report();
         }
     }
-    super::failed(&failed.why)
+    Failure::run(failed.why)
 }
 
 /// What is said of one that did.
@@ -106,7 +105,7 @@ fn arrived(
 fn resolve(to: &str) -> Result<Vec<SocketAddr>, Failure> {
     let wrong = |why: &str| {
         Failure::Input(format!(
-            "error: {to}: {why}\nhelp: write a host and a port, as in far:5000, 10.55.0.2:5000 or [fd55::2]:5000"
+            "{to}: {why}\nhelp: write a host and a port, as in far:5000, 10.55.0.2:5000 or [fd55::2]:5000"
         ))
     };
     let Some((_, port)) = to.rsplit_once(':') else { return Err(wrong("there is no port")) };

@@ -7,7 +7,7 @@ use std::io;
 pub enum Error {
     /// The kernel lacks a congestion control.
     #[error(
-        "error: flow `{flow}` asks for {scheme}, which this kernel does not have (it has {known})\n\
+        "flow `{flow}` asks for {scheme}, which this kernel does not have (it has {known})\n\
          help: load it as root with `modprobe tcp_{scheme}`, or choose another: --set tcp=cubic where the scenario has that parameter"
     )]
     Congestion {
@@ -20,7 +20,7 @@ pub enum Error {
     },
     /// Two flows need different settings of one network namespace.
     #[error(
-        "error: flows `{one}` and `{other}` differ in {what}, and host `{host}` has one setting for both\n\
+        "flows `{one}` and `{other}` differ in {what}, and host `{host}` has one setting for both\n\
          help: give one of them hosts of its own, or run the scenario with `bentpipe sim`"
     )]
     Shared {
@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// A segment that does not fit the interface, or the kernel.
     #[error(
-        "error: flow `{flow}` has segments of {bytes} B; the kernel takes {least} B to {most} B here\n\
+        "flow `{flow}` has segments of {bytes} B; the kernel takes {least} B to {most} B here\n\
          help: change `segment`, or run the scenario with `bentpipe sim`"
     )]
     Segment {
@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// Datagrams that cannot say when they were sent.
     #[error(
-        "error: flow `{flow}` sends datagrams of {bytes} B; a real one carries its number and time and has {least} B to {most} B\n\
+        "flow `{flow}` sends datagrams of {bytes} B; a real one carries its number and time and has {least} B to {most} B\n\
          help: change `size`, or run the scenario with `bentpipe sim`"
     )]
     Datagram {
@@ -65,7 +65,7 @@ pub enum Error {
     },
     /// More sockets than this process may have.
     #[error(
-        "error: {needed} sockets are needed, this process may have {limit} open files\n\
+        "{needed} sockets are needed, this process may have {limit} open files\n\
          help: raise the limit with `ulimit -n {needed}`, or run fewer flows"
     )]
     Descriptors {
@@ -75,7 +75,7 @@ pub enum Error {
         limit: u64,
     },
     /// A kernel setting that cannot be made.
-    #[error("error: host `{host}`: the kernel setting {setting} cannot be {value}: {source}")]
+    #[error("host `{host}`: the kernel setting {setting} cannot be {value}: {source}")]
     Setting {
         /// The host.
         host: String,
@@ -87,7 +87,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A route that cannot be made.
-    #[error("error: host `{host}`: {source}")]
+    #[error("host `{host}`: {source}")]
     Route {
         /// The host.
         host: String,
@@ -95,7 +95,7 @@ pub enum Error {
         source: bentpipe_os::netlink::Error,
     },
     /// Everything else that the system refuses.
-    #[error("error: {what}: {source}")]
+    #[error("{what}: {source}")]
     System {
         /// What was tried.
         what: String,

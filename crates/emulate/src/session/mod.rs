@@ -5,32 +5,34 @@
 //!      \______ veth ______ p0  link  p1 ______ veth ______/
 //! ```
 //!
-//! Each host has a network namespace of its own without a name; the relay has one too, with the other ends of the hosts' interfaces. Nothing else is in it, so
-//! that no packet finds a way around the link. Every `bent0` has the same hardware address and no ARP: what a host sends to itself in the sense of Ethernet
-//! comes out at the other side, and nothing but IP crosses the link. The relay's ends have another one, so that the kernel there drops
-//! what the relay reads before it looks at it.
+//! Each host has a network namespace of its own without a name; the relay has one too, with the other ends of
+//! the hosts' interfaces. Nothing else is in it, so that no packet finds a way around the link. Every `bent0`
+//! has the same hardware address and no ARP: what a host sends to itself in the sense of Ethernet comes out
+//! at the other side, and nothing but IP crosses the link. The relay's ends have another one, so that the
+//! kernel there drops what the relay reads before it looks at it.
 
 mod end;
 mod nested;
 mod open;
 mod programs;
 mod routes;
-mod signals;
 mod up;
 
+pub(crate) use programs::listen;
 pub use programs::{Ended, News, Stand, check_program};
-pub use signals::Signals;
 pub use up::wait_until_up;
 
-use crate::registry::{Entry, Locked, Registry};
+use crate::registry::Entry;
 use crate::uplink::Uplink;
 use bentpipe_os::netlink::{Mac, Metrics};
+use bentpipe_service::{Lock, Registry};
 use core::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 /// Hardware address of the interfaces in hosts; locally administered.
 pub const HOST_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
-/// Hardware address of the relay's ends. Frames from hosts are not for it, so the kernel's own IP stack leaves them alone.
+/// Hardware address of the relay's ends. Frames from hosts are not for it, so the kernel's own IP stack
+/// leaves them alone.
 pub const PORT_MAC: Mac = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x02];
 /// Longest packet of every interface, in bytes.
 pub const MTU: u32 = 1500;
@@ -83,7 +85,8 @@ pub struct HostEnd {
     pub own: bool,
     /// IPv4, and IPv6 where the kernel has it.
     pub addresses: Vec<IpAddr>,
-    /// The relay's interface that leads to it, in the network namespace in which [`Session::open`] leaves the thread.
+    /// The relay's interface that leads to it, in the network namespace in which [`Session::open`] leaves the
+    /// thread.
     pub port: String,
     /// The other end of that.
     pub interface: String,
@@ -113,7 +116,7 @@ pub struct Session {
     programs: Vec<programs::Running>,
     uplink: Option<Uplink>,
     /// Held while the session is being made.
-    lock: Option<Locked>,
+    lock: Option<Lock>,
     ended: bool,
 }
 

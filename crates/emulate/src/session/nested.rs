@@ -1,10 +1,12 @@
-//! A link within a link: the far side of the inner one lies in the near network of the outer one, which forwards.
+//! A link within a link: the far side of the inner one lies in the near network of the outer one, which
+//! forwards.
 
 use super::routes::lead_to;
 use super::{FAR_VARIABLE, SESSION_VARIABLE};
 use crate::error::Error;
-use crate::registry::{Entry, Registry};
+use crate::registry::Entry;
 use bentpipe_os::namespace;
+use bentpipe_service::Registry;
 use core::net::IpAddr;
 use std::env;
 use std::os::fd::OwnedFd;
@@ -23,13 +25,14 @@ pub(super) struct Enclosing {
 }
 
 impl Enclosing {
-    /// The session in one of whose networks this process is. The variables alone prove nothing: a terminal multiplexer carries them to places outside.
+    /// The session in one of whose networks this process is. The variables alone prove nothing: a terminal
+    /// multiplexer carries them to places outside.
     pub(super) fn find(registry: &Registry, home: &OwnedFd) -> Result<Option<Self>, Error> {
         let Ok(session) = env::var(SESSION_VARIABLE) else { return Ok(None) };
         let here = namespace::inode(home).map_err(|e| Error::system("the network namespace", e))?;
         let inside = |entry: &Entry| entry.hosts.iter().any(|h| h.own && h.network == here);
-        let mut entries = registry.entries().into_iter().filter(|e| e.id == session && e.is_alive());
-        let Some(entry) = entries.find(inside) else { return Ok(None) };
+        let entry = registry.entry(&session).filter(|e: &Entry| e.process.is_alive() && inside(e));
+        let Some(entry) = entry else { return Ok(None) };
         let far = env::var_os(FAR_VARIABLE).map_or_else(|| PathBuf::from(&entry.far), PathBuf::from);
         let far_addresses = entry.far_addresses.iter().filter_map(|text| text.parse().ok()).collect();
         Ok(Some(Self { session, depth: entry.depth, far, far_addresses }))
@@ -44,7 +47,7 @@ impl Enclosing {
 
     /// Networks further out must know which way the new addresses lie.
     pub(super) fn tell_ancestors(&self, registry: &Registry, addresses: &[IpAddr]) -> Result<(), Error> {
-        let all = registry.entries();
+        let all: Vec<Entry> = registry.entries();
         let mut name = Some(self.session.clone());
         while let Some(entry) = name.as_ref().and_then(|name| all.iter().find(|e| e.id == *name)) {
             for host in entry.hosts.iter().filter(|h| !h.own) {

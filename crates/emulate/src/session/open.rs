@@ -6,14 +6,15 @@ use super::{HOST_MAC, HostEnd, HostLayout, INTERFACE, Layout, MTU, PORT_MAC, Ses
 use crate::error::Error;
 use crate::hosts;
 use crate::mend;
-use crate::registry::{self, Entry, HostEntry, Registry, UplinkEntry};
+use crate::registry::{self, Entry, HostEntry};
 use crate::uplink::Uplink;
 use bentpipe_os::capability;
 use bentpipe_os::namespace;
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::{process, sysctl};
+use bentpipe_service::{Process, Registry};
 use core::net::IpAddr;
-use rustix::process::{getegid, getpid};
+use rustix::process::getegid;
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
@@ -25,14 +26,15 @@ const SLOTS: usize = 255;
 const MAX_DEPTH: u8 = 20;
 
 impl Session {
-    /// Makes the namespaces and what is in them. The calling thread ends in the relay's network namespace, whether or not this works, so a process opens
-    /// one session, before it has other threads: a user namespace is only given to a process with one.
+    /// Makes the namespaces and what is in them. The calling thread ends in the relay's network namespace,
+    /// whether or not this works, so a process opens one session, before it has other threads: a user
+    /// namespace is only given to a process with one.
     ///
     /// # Errors
     /// What is missing, and how to mend it. Nothing is left behind.
     pub fn open(layout: &Layout) -> Result<Self, Error> {
-        let registry = Registry::open()?;
-        let lock = registry.lock()?;
+        let registry = registry::open()?;
+        let lock = registry::lock(&registry)?;
         crate::leftovers::clean(&registry, &mut |_| ());
         let home = namespace::network().map_err(|e| Error::system("the network namespace", e))?;
         let enclosing = Enclosing::find(&registry, &home)?;
@@ -118,7 +120,7 @@ impl Session {
 
     /// Writes down who and where this session is.
     fn register(&mut self) -> Result<(), Error> {
-        let pid = self.entry.pid;
+        let pid = self.entry.process.pid;
         let path = |fd: &OwnedFd| format!("/proc/{pid}/fd/{}", fd.as_raw_fd());
         let text = |host: &HostEnd| host.addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
         self.entry.hosts = self
@@ -156,17 +158,15 @@ impl Session {
     fn add_uplink(&mut self) -> Result<(), Error> {
         let interface = self.hosts[self.far].interface.clone();
         let address = self.hosts[self.far].addresses.clone();
-        let (table, network) = (format!("bentpipe_{}", self.entry.pid), inode(&self.home)?);
-        let entry = UplinkEntry { network, interface, table, settings: Vec::new() };
         let others = self.registry.entries();
-        let (entry, notes) = in_network(&self.home, || (Uplink::plan(entry, &others), Uplink::doubts()))?;
+        let (plan, notes) = in_network(&self.home, || (Uplink::plan(&interface, &others), Uplink::doubts()))?;
         self.notes.extend(notes);
-        let entry = entry?;
+        let plan = plan?;
         // Written down before it is done: whoever cleans up after us must know.
-        self.entry.uplink = Some(entry.clone());
+        self.entry.uplink = Some(plan.clone());
         self.registry.write(&self.entry)?;
         let home = self.home.try_clone().map_err(|e| Error::system("a descriptor", e))?;
-        self.uplink = Some(Uplink::apply(home, &entry, &address)?);
+        self.uplink = Some(Uplink::apply(home, &plan, &address)?);
         let resolv = self.registry.file(&self.id, "resolv");
         if let Some(uplink) = &mut self.uplink {
             uplink.names(&resolv, &address)?;
@@ -177,9 +177,8 @@ impl Session {
 
 /// A name and a place among the addresses, before anything is made.
 fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>) -> Result<Entry, Error> {
-    let pid = getpid().as_raw_nonzero().get();
-    let all = registry.entries();
-    let taken = |id: &str| all.iter().any(|e| e.id == id);
+    let (process, all) = (Process::this(), registry.entries());
+    let taken = |id: &str| all.iter().any(|e: &Entry| e.id == id);
     let id = match &layout.name {
         Some(name) if !is_name(name) => return Err(Error::BadName(name.clone())),
         Some(name) if taken(name) => return Err(Error::Taken(name.clone())),
@@ -187,7 +186,7 @@ fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>
         None => {
             let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
             let stem: String = layout.title.chars().map(plain).take(24).collect();
-            format!("{stem}-{pid}")
+            format!("{stem}-{}", process.pid)
         }
     };
     let depth = match enclosing {
@@ -210,9 +209,7 @@ fn new_entry(layout: &Layout, registry: &Registry, enclosing: Option<&Enclosing>
     Ok(Entry {
         id,
         title: layout.title.clone(),
-        pid,
-        start_time: process::start_time(pid).unwrap_or(0),
-        boot: registry::boot(),
+        process,
         depth,
         slot: slot as u16,
         slots: slots as u16,
@@ -256,8 +253,8 @@ fn new_network() -> Result<OwnedFd, Error> {
 /// A network namespace with nothing but a loopback interface; the thread is in it afterwards.
 fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, Error> {
     let network = new_network()?;
-    // A new namespace takes some of these from the machine's own. Echo requests of ordinary programs: a group must be known in the user namespace, which may
-    // also be that of a link around this one.
+    // A new namespace takes some of these from the machine's own. Echo requests of ordinary programs: a group
+    // must be known in the user namespace, which may also be that of a link around this one.
     let ping = "net/ipv4/ping_group_range";
     if rootless || set(ping, "0 2147483647").is_err() {
         let group = getegid().as_raw();
@@ -267,7 +264,8 @@ fn make_host(host: &HostLayout, ipv6: bool, rootless: bool) -> Result<HostEnd, E
         set(&format!("net/ipv4/{name}"), "0")?;
     }
     if ipv6 {
-        // No address of its own making, and no questions to neighbours or routers: none of that belongs on the link.
+        // No address of its own making, and no questions to neighbours or routers: none of that belongs on
+        // the link.
         let quiet =
             ["accept_ra", "autoconf", "accept_dad", "dad_transmits", "router_solicitations", "disable_ipv6"];
         for scope in ["all", "default"] {
@@ -309,7 +307,8 @@ fn outside_end(host: &HostLayout, home: &OwnedFd, enclosing: Option<&Enclosing>)
     })
 }
 
-/// The relay's network namespace, in which the kernel itself has nothing to say; the thread is in it afterwards.
+/// The relay's network namespace, in which the kernel itself has nothing to say; the thread is in it
+/// afterwards.
 fn make_middle() -> Result<(), Error> {
     new_network()?;
     for name in ["net/ipv6/conf/all/disable_ipv6", "net/ipv6/conf/default/disable_ipv6"] {
@@ -330,7 +329,8 @@ fn setting(name: &str, value: &str, source: std::io::Error) -> Error {
     Error::Setting { name: name.to_owned(), value: value.to_owned(), source }
 }
 
-/// Of an interface in somebody else's network: no traffic of its own making. Called there, before it comes up.
+/// Of an interface in somebody else's network: no traffic of its own making. Called there, before it comes
+/// up.
 fn quiet(interface: &str) -> Result<(), Error> {
     for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0"), ("accept_dad", "0")]
     {

@@ -2,6 +2,7 @@
 
 use super::{FAR_VARIABLE, SESSION_VARIABLE, Session};
 use crate::error::Error;
+use bentpipe_service::Signals;
 use rustix::io::dup;
 use rustix::process::{Pid, Signal, WaitOptions, getpgrp, kill_process_group, wait};
 use rustix::termios::tcgetpgrp;
@@ -17,8 +18,18 @@ use std::process::{Command, Stdio};
 pub enum Stand {
     /// As if the user's shell had started it: Ctrl-C reaches it by the terminal.
     Foreground,
-    /// In a process group of its own and without input: Ctrl-C does not reach it, and it is ended with the session.
+    /// In a process group of its own and without input: Ctrl-C does not reach it, and it is ended with the
+    /// session.
     Background,
+}
+
+/// Listens to the signals that a session passes on or ends with, and to those of its children. What was
+/// ignored when this process was started stays so, for the programs that it starts too: `nohup` works.
+pub(crate) fn listen() -> Result<Signals, Error> {
+    let mut wanted = vec![Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2];
+    wanted.retain(|signal| !Signals::is_ignored(*signal));
+    wanted.push(Signal::CHILD);
+    Signals::listen(&wanted).map_err(|e| Error::system("listening to signals", e))
 }
 
 /// A program that was started.
@@ -57,7 +68,8 @@ pub enum News {
 }
 
 impl Session {
-    /// Starts a program on a host and returns its process number. It has the caller's environment, folder and terminal.
+    /// Starts a program on a host and returns its process number. It has the caller's environment, folder and
+    /// terminal.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -71,7 +83,7 @@ impl Session {
         let mut command = Command::new("/proc/self/exe");
         command.arg("__run").arg("--net-fd").arg(network.as_raw_fd().to_string());
         command.arg("--report-fd").arg(report.as_raw_fd().to_string());
-        command.arg("--parent").arg(self.entry.pid.to_string());
+        command.arg("--parent").arg(self.entry.process.pid.to_string());
         command.arg("--hosts").arg(self.registry.file(&self.id, "hosts"));
         if self.uplink.is_some() && self.hosts[host].own {
             command.arg("--resolv").arg(self.registry.file(&self.id, "resolv"));
@@ -119,10 +131,11 @@ impl Session {
         all
     }
 
-    /// Hands a signal that came to this process on to the programs in the foreground. What the terminal has sent it has sent to them as well.
+    /// Hands a signal that came to this process on to the programs in the foreground. What the terminal has
+    /// sent it has sent to them as well; of children [`Session::news`] tells.
     pub fn pass_on(&self, signal: Signal) {
         let typed = signal == Signal::INT || signal == Signal::QUIT;
-        if typed && is_foreground() {
+        if signal == Signal::CHILD || typed && is_foreground() {
             return;
         }
         for program in self.programs.iter().filter(|p| p.stand == Stand::Foreground) {

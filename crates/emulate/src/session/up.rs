@@ -1,5 +1,5 @@
-//! Waiting until interfaces carry packets: a pair needs a moment after both its ends were told to come up, and until then the kernel throws away what is
-//! sent.
+//! Waiting until interfaces carry packets: a pair needs a moment after both its ends were told to come up,
+//! and until then the kernel throws away what is sent.
 
 use super::Session;
 use crate::error::Error;
@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Session {
     /// Waits until the relay's ends carry packets. Called in the relay's network namespace.
     ///
-    /// They came up first, without carrier, so the kernel's link watch has to start their queues. The hosts' ends came up with one and carry
-    /// packets at once; only their state is told later, up to a second.
+    /// They came up first, without carrier, so the kernel's link watch has to start their queues. The hosts'
+    /// ends came up with one and carry packets at once; only their state is told later, up to a second.
     ///
     /// # Errors
     /// When one never does.

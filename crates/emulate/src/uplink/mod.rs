@@ -9,10 +9,11 @@ mod rules;
 mod settings;
 
 use crate::error::Error;
-use crate::registry::{Entry, Registry, UplinkEntry};
+use crate::registry::Entry;
 use bentpipe_os::namespace;
 use bentpipe_os::netlink::{Netlink, RouteEntry};
 use bentpipe_os::nft;
+use bentpipe_service::{Registry, Undo};
 use core::net::IpAddr;
 use dns::Forwarder;
 use std::fs;
@@ -39,10 +40,17 @@ impl Uplink {
     }
 
     /// What will have to be changed. Called in the network of the machine.
-    pub(crate) fn plan(mut entry: UplinkEntry, others: &[Entry]) -> Result<UplinkEntry, Error> {
+    pub(crate) fn plan(interface: &str, others: &[Entry]) -> Result<Undo, Error> {
         rules::check()?;
-        entry.settings = settings::wanted(&entry.interface, others)?;
-        Ok(entry)
+        Ok(Undo {
+            network: namespace::network()
+                .and_then(namespace::inode)
+                .map_err(|e| Error::system("/proc", e))?,
+            table: Some(format!("bentpipe_{}", std::process::id())),
+            interface: Some(interface.to_owned()),
+            rules: Vec::new(),
+            settings: settings::wanted(interface, others)?,
+        })
     }
 
     /// What stands in the way of packets that this machine is to forward, a line each. Called in its network.
@@ -56,14 +64,15 @@ impl Uplink {
     }
 
     /// Changes it. `addresses` are those of the far end.
-    pub(crate) fn apply(home: OwnedFd, entry: &UplinkEntry, addresses: &[IpAddr]) -> Result<Self, Error> {
+    pub(crate) fn apply(home: OwnedFd, plan: &Undo, addresses: &[IpAddr]) -> Result<Self, Error> {
+        let interface = plan.interface.as_deref().unwrap_or_default();
         namespace::in_network(&home, || {
             let mut netlink = Netlink::open()?;
             for &address in addresses {
-                netlink.add_address(&entry.interface, address)?;
+                netlink.add_address(interface, address)?;
             }
-            rules::add(entry)?;
-            settings::apply(entry)
+            rules::add(plan, interface)?;
+            settings::apply(plan, interface)
         })
         .map_err(|e| Error::system("this machine's own network", e))??;
         Ok(Self { home, forwarder: None })
@@ -93,23 +102,19 @@ fn overlaps(route: &RouteEntry, second: u8) -> bool {
 }
 
 /// Changes back what a session has changed and says what that was. Called in the network of the machine.
-pub(crate) fn undo(entry: &UplinkEntry, registry: &Registry, id: &str) -> Vec<String> {
-    let mut done = Vec::new();
-    if rules::remove(entry) {
-        done.push(format!("nftables table inet {} removed", entry.table));
+pub(crate) fn undo(undo: &Undo, registry: &Registry, id: &str) -> Vec<String> {
+    let mut undo = undo.clone();
+    let others = registry.entries().into_iter();
+    let others = others.filter(|e: &Entry| e.id != id && e.uplink.is_some() && e.process.is_alive());
+    let others: Vec<Entry> = others.collect();
+    if others.iter().flat_map(|e| &e.uplink).any(|u| u.interface == undo.interface) {
+        undo.interface = None;
     }
-    let others: Vec<Entry> =
-        registry.entries().into_iter().filter(|e| e.id != id && e.uplink.is_some() && e.is_alive()).collect();
-    let in_use = others.iter().flat_map(|e| &e.uplink).any(|u| u.interface == entry.interface);
-    if !in_use && Netlink::open().is_ok_and(|mut n| n.delete(&entry.interface).is_ok()) {
-        done.push(format!("interface {} removed", entry.interface));
-    }
-    match others.into_iter().next() {
+    if let Some(heir) = others.into_iter().next() {
         // Another session still needs a router; the last one to go gives the settings back.
-        Some(heir) => settings::hand_over(entry, heir, registry),
-        None => done.extend(settings::restore(entry)),
+        settings::hand_over(&mut undo, heir, registry);
     }
-    done
+    undo.run()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The nftables table: what comes from behind the link leaves with the machine's own address, and the machine becomes no router for anybody else.
 
 use crate::error::Error;
-use crate::registry::UplinkEntry;
 use bentpipe_os::nft;
+use bentpipe_service::Undo;
 use core::fmt::Write as _;
 
 /// Makes sure that there is an `nft`.
@@ -15,20 +15,17 @@ pub(super) fn check() -> Result<(), Error> {
 }
 
 /// Adds the table.
-pub(super) fn add(entry: &UplinkEntry) -> Result<(), Error> {
-    nft::run(&script(entry)).map_err(|error| Error::Uplink(format!("nft refuses the rules: {error}")))
-}
-
-/// Removes the table; true when it was there.
-pub(super) fn remove(entry: &UplinkEntry) -> bool {
-    nft::run(&format!("delete table inet {}\n", entry.table)).is_ok()
+pub(super) fn add(plan: &Undo, interface: &str) -> Result<(), Error> {
+    nft::run(&script(plan, interface))
+        .map_err(|error| Error::Uplink(format!("nft refuses the rules: {error}")))
 }
 
 /// The rules. Sessions within this one have addresses of their own: those of twenty depths.
-fn script(entry: &UplinkEntry) -> String {
-    let UplinkEntry { interface, table, settings, .. } = entry;
+fn script(plan: &Undo, interface: &str) -> String {
+    let table = plan.table.as_deref().unwrap_or_default();
     // Interfaces that did not forward before: between them nothing shall pass now either.
-    let mut closed: Vec<&str> = settings
+    let mut closed: Vec<&str> = plan
+        .settings
         .iter()
         .filter_map(|(name, _)| name.strip_prefix("net/ipv4/conf/")?.strip_suffix("/forwarding"))
         .collect();
@@ -60,14 +57,11 @@ mod tests {
             ("net/ipv4/conf/eth0/forwarding".to_owned(), "0".to_owned()),
             ("net/ipv6/conf/all/forwarding".to_owned(), "0".to_owned()),
         ];
-        let entry = UplinkEntry {
-            network: 1,
-            interface: "bentup1".to_owned(),
-            table: "bentpipe_7".to_owned(),
-            settings,
-        };
-        assert!(script(&entry).ends_with("pass oifname != \"bentup*\" iifname { \"eth0\" } drop\n"));
-        let open = UplinkEntry { settings: Vec::new(), ..entry };
-        assert!(!script(&open).contains("drop"));
+        let plan = Undo { table: Some("bentpipe_7".to_owned()), settings, ..Undo::default() };
+        assert!(
+            script(&plan, "bentup1").ends_with("pass oifname != \"bentup*\" iifname { \"eth0\" } drop\n")
+        );
+        let open = Undo { settings: Vec::new(), ..plan };
+        assert!(!script(&open, "bentup1").contains("drop"));
     }
 }

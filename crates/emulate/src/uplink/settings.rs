@@ -4,9 +4,10 @@
 //! advertisements unless `accept_ra` is 2.
 
 use crate::error::Error;
-use crate::registry::{Entry, Registry, UplinkEntry};
+use crate::registry::Entry;
 use bentpipe_os::netlink::Netlink;
 use bentpipe_os::sysctl;
+use bentpipe_service::{Registry, Undo};
 use core::net::IpAddr;
 
 const ALL_V6: &str = "net/ipv6/conf/all/forwarding";
@@ -17,7 +18,7 @@ pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)
     let interfaces: Vec<String> = netlink.interfaces()?.into_iter().map(|(_, name)| name).collect();
     let mut all: Vec<(String, String)> = others
         .iter()
-        .filter(|e| e.is_alive())
+        .filter(|e| e.process.is_alive())
         .flat_map(|e| &e.uplink)
         .flat_map(|u| u.settings.clone())
         .collect();
@@ -55,7 +56,7 @@ pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)
 }
 
 /// Makes a router of the machine, our own interface included.
-pub(super) fn apply(entry: &UplinkEntry) -> Result<(), Error> {
+pub(super) fn apply(plan: &Undo, interface: &str) -> Result<(), Error> {
     let own = [
         ("ipv4", "forwarding", "1"),
         ("ipv4", "rp_filter", "0"),
@@ -63,33 +64,22 @@ pub(super) fn apply(entry: &UplinkEntry) -> Result<(), Error> {
         ("ipv6", "disable_ipv6", "0"),
     ];
     for (family, name, value) in own {
-        let name = format!("net/{family}/conf/{}/{name}", entry.interface);
+        let name = format!("net/{family}/conf/{interface}/{name}");
         sysctl::write_if_there(&name, value).map_err(|e| fault(&name, value, e))?;
     }
-    for (name, _) in &entry.settings {
+    for (name, _) in &plan.settings {
         let value = if name.ends_with("/accept_ra") { "2" } else { "1" };
         sysctl::write_if_there(name, value).map_err(|e| fault(name, value, e))?;
     }
     Ok(())
 }
 
-/// Gives everything back, last things first; says what.
-pub(super) fn restore(entry: &UplinkEntry) -> Vec<String> {
-    let mut done = Vec::new();
-    for (name, value) in entry.settings.iter().rev() {
-        if matches!(sysctl::write_if_there(name, value), Ok(true)) {
-            done.push(format!("setting {name} is {value} again"));
-        }
-    }
-    done
-}
-
 /// Leaves it to another session to give them back.
-pub(super) fn hand_over(entry: &UplinkEntry, mut heir: Entry, registry: &Registry) {
+pub(super) fn hand_over(undo: &mut Undo, mut heir: Entry, registry: &Registry) {
     if let Some(uplink) = &mut heir.uplink {
-        for setting in &entry.settings {
+        for setting in undo.settings.drain(..) {
             if !uplink.settings.iter().any(|known| known.0 == setting.0) {
-                uplink.settings.push(setting.clone());
+                uplink.settings.push(setting);
             }
         }
         // The heir reads its entry again before it ends.

@@ -7,6 +7,7 @@ use bentpipe_base::{Duration, Instant, NodeId, Rate};
 use bentpipe_driver::{Attendant, Core, Journal, LiveNetwork};
 use bentpipe_link::Capacity;
 use bentpipe_scenario::{Scenario, nearest};
+use bentpipe_service::Refusal;
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 
@@ -174,9 +175,9 @@ impl Desk {
         if let [name] = names[..] {
             return Ok(name);
         }
-        names.iter().find(|n| **n == "bottleneck").copied().ok_or_else(|| Reply::Refused {
-            message: format!("there are {} links: name one with --link", names.len()),
-            help: vec![self.listed()],
+        names.iter().find(|n| **n == "bottleneck").copied().ok_or_else(|| {
+            let message = format!("there are {} links: name one with --link", names.len());
+            Reply::Refused(Refusal { message, help: vec![self.listed()] })
         })
     }
 
@@ -189,7 +190,7 @@ impl Desk {
         let all = self.places.iter().flat_map(|p| [p.link.as_str(), p.name.as_str()]);
         let near = nearest(&shown, all).map(|n| format!("did you mean `{n}`?"));
         let help = near.into_iter().chain([self.listed()]).collect();
-        Reply::Refused { message: format!("there is no link `{shown}`"), help }
+        Reply::Refused(Refusal { message: format!("there is no link `{shown}`"), help })
     }
 
     fn listed(&self) -> String {

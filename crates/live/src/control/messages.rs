@@ -3,6 +3,7 @@
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_driver::Timing;
 use bentpipe_link::{Capacity, Change};
+use bentpipe_service::Refusal;
 use serde::{Deserialize, Serialize};
 use std::sync::mpsc::SyncSender;
 
@@ -146,19 +147,28 @@ pub enum Reply {
     /// It is done.
     Done(Done),
     /// It is not.
-    Refused {
-        /// Why, in one line.
-        message: String,
-        /// What to do instead, a line each.
-        #[serde(default)]
-        help: Vec<String>,
-    },
+    Refused(Refusal),
 }
 
 impl Reply {
     /// A refusal.
     pub fn refused(message: impl Into<String>) -> Self {
-        Self::Refused { message: message.into(), help: Vec::new() }
+        Self::Refused(message.into().into())
+    }
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl bentpipe_service::Reply for Reply {
+    type Request = Request;
+    const SERVICE: &'static str = "session";
+
+    fn accepted(self) -> Result<Self, Refusal> {
+        if let Self::Refused(refusal) = self { Err(refusal) } else { Ok(self) }
     }
 }
 

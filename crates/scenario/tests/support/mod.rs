@@ -120,7 +120,7 @@ pub(crate) fn loads(text: &str, with: &[(&str, &str)]) -> Scenario {
 pub(crate) fn refuses(text: &str, with: &[(&str, &str)], picture: &str) {
     match load(&Source::new("test.toml", text), &sets(with), None) {
         Ok(_) => panic!("this loads:\n{text}"),
-        Err(error) => assert_eq!(error.to_string(), picture.trim_matches('\n'), "\n{error}"),
+        Err(error) => assert_eq!(format!("error: {error}"), picture.trim_matches('\n'), "\n{error}"),
     }
 }
 

@@ -10,19 +10,6 @@
 //! | `checksum.rs`: an update adds the old words | `checksum::tests::an_update_equals_a_fresh_sum` |
 //! | `checksum.rs`: the update of RFC 1141, which yields the other zero | `checksum::tests::the_example_of_rfc_1624` |
 //! | `checksum.rs`: no length in the pseudo-header | `round_trip::what_etherparse_writes_is_read` |
-//! | `edit.rs`: odd offsets not swapped | `edits::a_changed_field_equals_a_fresh_packet` |
-//! | `edit.rs`: a partial checksum updated like a full one | `edits::an_edit_and_completing_the_checksum_may_change_places` |
-//! | `edit.rs`: pseudo-header length not updated | `edits::an_inserted_option_is_read` |
-//! | `edit.rs`: IPv4 checksum not updated | `edits::the_header_grows_in_words_and_its_end_is_the_end` |
-//! | `edit.rs`: data offset not updated | `edits::the_header_grows_in_words_and_its_end_is_the_end` |
-//! | `edit.rs`: reserved bits lost | `replay::every_packet_of_the_corpus_passes_every_check` |
-//! | `edit.rs`: only the first option of a kind changed | `edits::every_option_of_a_kind_is_changed` |
-//! | `edit.rs`: more than 40 bytes of options | `edits::forty_bytes_of_options_are_the_limit` |
-//! | `edit.rs`: removed options become the end of the list | `replay::every_packet_of_the_corpus_passes_every_check` |
-//! | `edit.rs`: padding before an insertion ends the list | `edits::padding_is_used_before_the_header_grows` |
-//! | `edit.rs`: a gap one byte too short is taken | `edits::an_inserted_option_is_read` |
-//! | `edit.rs`: layout not moved | `edits::the_header_grows_in_words_and_its_end_is_the_end` |
-//! | `edit.rs`: values of another length overwritten | `edits::every_option_of_a_kind_is_changed` |
 //! | `options.rs`: length below two accepted | `options::tests::impossible_lengths_end_the_list` |
 //! | `options.rs`: goes on behind the end of the list | `options::tests::options_are_told_apart` |
 //! | `options.rs`: goes on behind a fault | `options::tests::impossible_lengths_end_the_list` |
@@ -45,8 +32,6 @@
 
 mod check;
 mod corpus;
-mod edits;
-mod model;
 mod mutate;
 mod oracle;
 mod replay;

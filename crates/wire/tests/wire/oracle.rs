@@ -1,37 +1,7 @@
-//! What others say about the same bytes: etherparse on headers, a plain loop on checksums.
+//! What etherparse says about the same bytes.
 
 use bentpipe_wire::{Ends, Segment};
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
-
-/// RFC 1071, section 4.1, word by word.
-pub(crate) fn plain_sum(bytes: &[u8]) -> u16 {
-    let mut sum = 0u32;
-    for pair in bytes.chunks(2) {
-        sum += u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u32::from(*b));
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}
-
-/// The pseudo-header of TCP as bytes (RFC 9293, section 3.1; RFC 8200, section 8.1).
-pub(crate) fn pseudo_header(ends: &Ends, len: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    match ends {
-        Ends::V4 { src, dst } => {
-            bytes.extend(src.octets());
-            bytes.extend(dst.octets());
-            bytes.extend([0, 6]);
-            bytes.extend((len as u16).to_be_bytes());
-        }
-        Ends::V6 { src, dst } => {
-            bytes.extend(src.octets());
-            bytes.extend(dst.octets());
-            bytes.extend((len as u32).to_be_bytes());
-            bytes.extend([0, 0, 0, 6]);
-        }
-    }
-    bytes
-}
 
 /// True when etherparse finds a whole TCP packet in the bytes.
 pub(crate) fn is_tcp(bytes: &[u8]) -> bool {

@@ -13,9 +13,9 @@ mod nft;
 #[cfg(test)]
 mod tests;
 
-use super::check::{Finding, Standing};
 use bentpipe_os::{filters, nft as program};
 use bentpipe_scenario::gateway_file::{Deploy, Firewall};
+use bentpipe_service::{Finding, Standing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Chains that lead to one another: the kernel itself allows 16.
@@ -260,17 +260,18 @@ pub(super) fn findings(deploy: &Deploy, tcp_only: bool) -> Vec<Finding> {
             Verdict::Fine => fine += 1,
             Verdict::Closed => {
                 let found = "lets nothing pass between LAN and satellite, now or then";
-                all.push(Finding::lack(&name, found));
+                all.push(Finding::lack(name, found));
             }
             Verdict::Breaks(from, to) => {
                 let found = format!("would drop what it lets pass today: it comes over {from} to {to} then");
                 let is_refused = deploy.firewall == Firewall::Check;
                 let standing = if is_refused { Standing::Bad } else { Standing::Lack };
-                let mut mends = mend::commands(&site, rules);
+                let mut finding = Finding::new(name, standing, found);
+                finding.mends = mend::commands(&site, rules);
                 if is_refused {
-                    mends.push("or firewall = \"ignore\" in [deploy], to start all the same".to_owned());
+                    finding = finding.mend("or firewall = \"ignore\" in [deploy], to start all the same");
                 }
-                all.push(Finding { mends, ..Finding::of(&name, standing, found) });
+                all.push(finding);
             }
         }
     }

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use bentpipe_emulate::client::{Client, ClientError, choose};
-use bentpipe_emulate::registry::Entry;
-use bentpipe_emulate::server::Server;
-use bentpipe_live::control::{On, Reply, Request, State};
+use bentpipe_service::{Client, ClientError, Refusal, Server};
+use serde::{Deserialize, Serialize};
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -18,7 +16,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A server with a made-up session behind it, that runs until it is dropped.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
+enum Request {
+    Show,
+    Reset { on: u32 },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+enum Reply {
+    State { title: String },
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl bentpipe_service::Reply for Reply {
+    type Request = Request;
+    const SERVICE: &'static str = "bench";
+
+    fn accepted(self) -> Result<Self, Refusal> {
+        if let Self::Refused(refusal) = self { Err(refusal) } else { Ok(self) }
+    }
+}
+
+/// A server with a made-up service behind it, that runs until it is dropped.
 struct Bench {
     path: PathBuf,
     stop: Arc<AtomicBool>,
@@ -52,10 +79,8 @@ impl Bench {
                 server.serve(&mut |request| {
                     answered += 1;
                     match request {
-                        Request::Show => {
-                            Reply::State(Box::new(State { title: title.clone(), ..State::default() }))
-                        }
-                        _ => Reply::refused("this session is made up"),
+                        Request::Show => Reply::State { title: title.clone() },
+                        Request::Reset { .. } => Refusal::from("this service is made up").into(),
                     }
                 });
             }
@@ -65,7 +90,7 @@ impl Bench {
         Self { path, stop, thread: Some(thread) }
     }
 
-    fn client(&self) -> Client {
+    fn client(&self) -> Client<Reply> {
         Client::connect(&self.path).unwrap()
     }
 
@@ -95,16 +120,16 @@ fn a_client_asks_again_and_again_and_the_file_goes_with_the_server() {
     assert_eq!(mode & 0o777, 0o600);
     let mut client = bench.client();
     for _ in 0..50 {
-        let Ok(Reply::State(state)) = client.ask(&Request::Show) else { panic!("no state") };
-        assert_eq!(state.title.len(), 10);
+        let Ok(Reply::State { title }) = client.ask(&Request::Show, Some) else { panic!("no state") };
+        assert_eq!(title.len(), 10);
     }
-    let refused = client.ask(&Request::Reset { on: On::default() }).unwrap();
-    assert_eq!(refused, Reply::refused("this session is made up"));
+    let refused = client.ask(&Request::Reset { on: 1 }, Some).unwrap_err();
+    assert_eq!(refused.to_string(), "this service is made up");
     let path = bench.path.clone();
     assert_eq!(bench.end(), 51);
     assert!(!path.exists());
-    assert!(matches!(client.ask(&Request::Show), Err(ClientError::Silent { .. })));
-    assert!(matches!(Client::connect(&path), Err(ClientError::Silent { .. })));
+    assert!(matches!(client.ask(&Request::Show, Some), Err(ClientError::Silent { .. })));
+    assert!(matches!(Client::<Reply>::connect(&path), Err(ClientError::Silent { .. })));
 }
 
 #[test]
@@ -140,7 +165,7 @@ fn an_endless_line_is_cut_off_and_others_are_served() {
     let mut said = Vec::new();
     let _ = stream.read_to_end(&mut said);
     assert!(said.len() < 1000);
-    assert!(matches!(bench.client().ask(&Request::Show), Ok(Reply::State(_))));
+    assert!(matches!(bench.client().ask(&Request::Show, Some), Ok(Reply::State { .. })));
     bench.end();
 }
 
@@ -159,7 +184,7 @@ fn a_client_that_takes_nothing_holds_nobody_up_and_is_not_read_from() {
     assert!(sent > 1000);
     let mut other = bench.client();
     for _ in 0..5 {
-        assert!(matches!(other.ask(&Request::Show), Ok(Reply::State(_))));
+        assert!(matches!(other.ask(&Request::Show, Some), Ok(Reply::State { .. })));
     }
     let answered = bench.end();
     // a socket holds about 200 KB: of the many requests of the slow one hardly any was answered
@@ -170,7 +195,7 @@ fn a_client_that_takes_nothing_holds_nobody_up_and_is_not_read_from() {
 fn too_many_clients_push_out_the_silent_ones() {
     let bench = Bench::new("many", 10);
     let silent: Vec<UnixStream> = (0..100).map(|_| bench.raw()).collect();
-    assert!(matches!(bench.client().ask(&Request::Show), Ok(Reply::State(_))));
+    assert!(matches!(bench.client().ask(&Request::Show, Some), Ok(Reply::State { .. })));
     drop(silent);
     bench.end();
 }
@@ -191,21 +216,17 @@ fn a_socket_left_over_is_replaced_and_one_in_use_is_not() {
 }
 
 #[test]
-fn the_session_that_is_meant() {
-    let entry =
-        |id: &str| Entry { id: id.to_owned(), title: format!("link of {id}"), pid: 7, ..Entry::default() };
-    let two = || vec![entry("a1"), entry("b2")];
-    let id = |chosen: Result<Entry, ClientError>| chosen.unwrap().id;
-    assert_eq!(id(choose(vec![entry("a1")], None, None)), "a1");
-    assert_eq!(id(choose(two(), Some("b2"), Some("a1"))), "b2");
-    assert_eq!(id(choose(two(), None, Some("a1"))), "a1");
-    assert_eq!(id(choose(vec![entry("a1")], None, Some("gone"))), "a1");
-    let said = |chosen: Result<Entry, ClientError>| chosen.unwrap_err().to_string();
-    assert_eq!(
-        said(choose(two(), None, None)),
-        "2 sessions are running: name one with --session\nrunning:\n  a1       link of a1 (process 7)\n  b2       link of b2 (process 7)"
-    );
-    assert!(said(choose(two(), Some("c3"), None)).starts_with("there is no session `c3`\nrunning:"));
-    assert!(said(choose(vec![], Some("c3"), None)).contains("none is running"));
-    assert!(said(choose(vec![], None, None)).contains("bentpipe emulate geo-10m"));
+fn a_reply_of_another_version_is_said_to_be_unexpected() {
+    let bench = Bench::new("version", 10);
+    let said = |error: ClientError| error.to_string();
+    let wanted = "unexpected reply; client and bench versions may differ";
+    assert_eq!(said(bench.client().ask(&Request::Show, |_| None::<()>).unwrap_err()), wanted);
+    bench.end();
+    let path = path("foreign");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let mut client = Client::<Reply>::connect(&path).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    server.write_all(b"{\"reply\":\"of tomorrow\"}\n").unwrap();
+    assert_eq!(said(client.ask(&Request::Show, Some).unwrap_err()), wanted);
+    fs::remove_file(path).unwrap();
 }

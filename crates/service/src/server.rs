@@ -1,9 +1,14 @@
-//! A control socket: lines in, lines out, served by a thread between its other duties.
+//! The control socket of a service: a line of JSON asked, a line of JSON answered, between the service's
+//! other duties.
 //!
-//! Only its user can reach it: it has mode 0600. Even so nothing that comes in can hold the session up or fill its memory: lines have a longest
-//! length, clients are few, a client that does not take its answers is not read from, and after a while it is let go.
+//! Only its user can reach it: it has mode 0600. Even so nothing that comes in can hold the service up or
+//! fill its memory: requests have a longest length, clients are few, a client that does not take its answers
+//! is not read from, and after a while it is let go.
 
-use crate::clock::monotonic;
+use bentpipe_os::clock::monotonic;
+use core::fmt;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -30,17 +35,46 @@ pub struct ServerError {
     pub source: io::Error,
 }
 
-/// What a client asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked<'a> {
-    /// A line, its end included.
-    Line(&'a [u8]),
-    /// Something longer than so many bytes; after the answer the client is let go.
-    TooLong(usize),
+/// Why a service does not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Why, in one line; of a file that is at fault, with the place underlined.
+    pub message: String,
+    /// What to do instead, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub help: Vec<String>,
 }
 
-/// Answers what is asked: a line without its end.
-pub type Answer<'a> = &'a mut dyn FnMut(Asked<'_>) -> Vec<u8>;
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.help.iter().try_for_each(|line| write!(f, "\nhelp: {line}"))
+    }
+}
+
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(message: T) -> Self {
+        Self { message: message.into(), help: Vec::new() }
+    }
+}
+
+/// What a service answers.
+pub trait Reply: Serialize + DeserializeOwned + From<Refusal> {
+    /// What it is asked.
+    type Request: Serialize + DeserializeOwned;
+
+    /// The kind of service, for messages.
+    const SERVICE: &'static str;
+
+    /// The reply to a request that was carried out.
+    ///
+    /// # Errors
+    /// Gives the refusal when it was not.
+    fn accepted(self) -> Result<Self, Refusal>;
+}
+
+/// Answers a line, or a request that is too long, with a line; both without their ends.
+type Answer<'a> = &'a mut dyn FnMut(Option<&[u8]>) -> Vec<u8>;
 
 /// A control socket and its clients. The file is removed when it is dropped.
 #[derive(Debug)]
@@ -96,21 +130,31 @@ impl Server {
         [self.listener.as_fd()].into_iter().chain(clients).collect()
     }
 
-    /// True when a client is slow to take its answers: call [`Server::serve`] again after some 10 ms even if nothing can be read.
+    /// True when a client is slow to take its answers: call [`Server::serve`] again after some 10 ms even if
+    /// nothing can be read.
     pub fn is_behind(&self) -> bool {
         self.clients.iter().any(|c| !c.output.is_empty())
     }
 
     /// Answers what has come in. Never blocks, but for what `answer` takes.
-    pub fn serve(&mut self, answer: Answer<'_>) {
+    pub fn serve<R: Reply>(&mut self, answer: &mut dyn FnMut(R::Request) -> R) {
         self.accept();
         let now = monotonic();
-        self.clients.retain_mut(|client| client.serve(now, answer).is_ok());
+        let mut answer = |line: Option<&[u8]>| {
+            let reply = match line.map(serde_json::from_slice) {
+                Some(Ok(request)) => answer(request),
+                Some(Err(error)) => Refusal::from(format!("this is no request: {error}")).into(),
+                None => Refusal::from(format!("a request is at most {LONGEST} bytes long")).into(),
+            };
+            // a reply is made of texts and finite numbers, or null
+            serde_json::to_vec(&reply).unwrap_or_default()
+        };
+        self.clients.retain_mut(|client| client.serve(now, &mut answer).is_ok());
     }
 
     fn accept(&mut self) {
         for _ in 0..CLIENTS {
-            // what goes wrong with one who wants to come in is no concern of ours
+            // what goes wrong with a client that is about to connect concerns nobody else
             let Ok((stream, _)) = self.listener.accept() else { return };
             if stream.set_nonblocking(true).is_err() {
                 continue;
@@ -129,7 +173,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // the next session of this name replaces what is left over
+        // the next service of this name replaces what is left over
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -151,7 +195,7 @@ impl Client {
             let Some(line) = self.line(now, answer)? else {
                 return if self.leaving && self.output.is_empty() { Err(Gone) } else { Ok(()) };
             };
-            let reply = answer(Asked::Line(&line));
+            let reply = answer(Some(&line));
             self.say(reply);
         }
         self.flush(now)
@@ -174,7 +218,7 @@ impl Client {
             if self.input.len() > LONGEST {
                 self.input = Vec::new();
                 self.leaving = true;
-                let refusal = answer(Asked::TooLong(LONGEST));
+                let refusal = answer(None);
                 self.say(refusal);
                 return self.flush(now).map(|()| None);
             }

@@ -1,0 +1,109 @@
+//! How a command ends: what it prints, and its exit status.
+
+use bentpipe_accelerate::deploy;
+use bentpipe_emulate::Error;
+use bentpipe_emulate::client::FindError;
+use bentpipe_scenario::Diagnostic;
+use bentpipe_service::ClientError;
+use core::fmt::Display;
+use rustix::process::Signal;
+use std::io::{self, Write as _};
+
+/// The input was refused: a file, an option or a value. Also what clap exits with.
+pub(crate) const BAD_INPUT: u8 = 2;
+/// The run itself failed.
+pub(crate) const FAILED: u8 = 1;
+/// The run is done, but an expectation is not met.
+pub(crate) const NOT_MET: u8 = 3;
+
+/// Why a command ended early.
+pub(crate) enum Failure {
+    /// The user's input is at fault; the text says where. It has no `error: ` in front.
+    Input(String),
+    /// Something else went wrong.
+    Run(String),
+}
+
+impl Failure {
+    pub(crate) fn input(error: impl Display) -> Self {
+        Self::Input(error.to_string())
+    }
+
+    pub(crate) fn run(error: impl Display) -> Self {
+        Self::Run(error.to_string())
+    }
+
+    /// A `refusal` is the user's fault.
+    fn of(error: impl Display, refusal: bool) -> Self {
+        if refusal { Self::input(error) } else { Self::run(error) }
+    }
+
+    /// Says it on standard error; gives the exit status.
+    pub(crate) fn report(&self) -> u8 {
+        let (Self::Input(text) | Self::Run(text)) = self;
+        say(&format!("error: {text}"));
+        if matches!(self, Self::Input(_)) { BAD_INPUT } else { FAILED }
+    }
+}
+
+impl From<Box<Diagnostic>> for Failure {
+    fn from(error: Box<Diagnostic>) -> Self {
+        Self::input(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::of(&error, error.is_refusal())
+    }
+}
+
+impl From<deploy::Error> for Failure {
+    fn from(error: deploy::Error) -> Self {
+        match &error {
+            deploy::Error::Missing(findings) => {
+                let each: Vec<String> = findings.iter().map(ToString::to_string).collect();
+                Self::Input(each.join("\nerror: "))
+            }
+            _ => Self::of(&error, error.is_refusal()),
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let refusal = matches!(error, ClientError::Refused(_));
+        Self::of(error, refusal)
+    }
+}
+
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Client(error) => error.into(),
+            other => Self::input(other),
+        }
+    }
+}
+
+/// The exit status of a run that a signal has ended, as shells report it; else 0.
+pub(crate) fn by_signal(signal: Option<Signal>) -> u8 {
+    signal.map_or(0, |signal| u8::try_from(128 + signal.as_raw()).unwrap_or(1))
+}
+
+/// Data goes to standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads our output may stop early, as `head` does.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Run(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Talk goes to standard error. Nothing is left to tell a user who closed it.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

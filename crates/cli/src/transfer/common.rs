@@ -1,0 +1,120 @@
+//! What `bentpipe send` and `bentpipe receive` have in common.
+
+use crate::input::name_and_value;
+use crate::outcome::{Failure, print, say};
+use bentpipe_base::Duration;
+use bentpipe_live::transfer::{Choice, choose};
+use bentpipe_sim::Report;
+use bentpipe_sim::report::FlowReport;
+use bentpipe_tcp::Scheme;
+use clap::Args;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// How this end's TCP behaves, and what is said of it afterwards.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Congestion control: any scheme of scenario files (newreno, cubic, hybla, bbr, ...).
+    #[arg(long, value_name = "SCHEME", default_value = "cubic")]
+    tcp: String,
+    /// A parameter of the scheme, or another option of a host in scenario files (iw, min_rto, window, ...); may be repeated.
+    ///
+    /// The value is written as in the file but without quotes: iw=4, beta=0.8, min_rto='300 ms'.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    sets: Vec<(String, String)>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write the report as JSON into this file, besides.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+impl Common {
+    pub(super) fn choice(&self, title: &str) -> Result<Choice, Failure> {
+        let choice = choose(title, &self.tcp, &self.sets)?;
+        if self.tcp == Scheme::SWIFT {
+            say(
+                "note: `swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020",
+            );
+        }
+        Ok(choice)
+    }
+
+    /// Where reports go; a file that cannot be written is found out before anything is sent.
+    pub(super) fn reports(&self) -> Result<Reports<'_>, Failure> {
+        let open = |path: &PathBuf| {
+            // what is there stays until there is something better
+            let file = File::options().write(true).create(true).truncate(false).open(path);
+            opened(path, file).map(|file| (path.clone(), file))
+        };
+        let file = self.report.as_ref().map(open).transpose()?;
+        Ok(Reports { common: self, file })
+    }
+}
+
+/// Where the report of a transfer goes.
+pub(super) struct Reports<'a> {
+    common: &'a Common,
+    file: Option<(PathBuf, File)>,
+}
+
+/// What is said of a transfer.
+pub(super) struct Told {
+    /// The report as text or JSON.
+    pub(super) text: String,
+    /// Why the file does not have it.
+    pub(super) fault: Option<Failure>,
+}
+
+impl Reports<'_> {
+    /// The report of a transfer as text or JSON, which also goes to a file if one is wanted.
+    pub(super) fn tell(&mut self, choice: &Choice, flow: FlowReport, ran: Duration) -> Told {
+        let mut report = Report::assemble(&choice.scenario, ran, vec![flow], Vec::new(), Vec::new());
+        // sequence numbers come from the system, and what the path did from nowhere
+        report.seed = None;
+        let json = report.to_json() + "\n";
+        let written = self.file.as_mut().map_or(Ok(()), |(path, file)| {
+            replace(file, &json).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
+        });
+        let text = if self.common.json { json } else { report.to_text() };
+        Told { text, fault: written.err() }
+    }
+}
+
+impl Told {
+    /// What goes to standard output. It is printed even when the file could not be written.
+    pub(super) fn shown(self) -> Result<String, Failure> {
+        let Some(fault) = self.fault else { return Ok(self.text) };
+        print(&self.text)?;
+        Err(fault)
+    }
+}
+
+/// Puts `text` in place of what the file has; pipes and devices have nothing.
+fn replace(file: &mut File, text: &str) -> io::Result<()> {
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    file.write_all(text.as_bytes())
+}
+
+/// What nobody outside can guess: sequence numbers come from it (RFC 6528).
+pub(super) fn seed() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    let read = File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes));
+    read.map_err(|e| Failure::Run(format!("/dev/urandom: {e}")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// A standard stream as a file of its own.
+pub(super) fn own(stream: impl AsFd, name: &str) -> Result<File, Failure> {
+    let copy = stream.as_fd().try_clone_to_owned();
+    copy.map(File::from).map_err(|e| Failure::Run(format!("{name}: {e}")))
+}
+
+pub(super) fn opened(path: &Path, file: io::Result<File>) -> Result<File, Failure> {
+    file.map_err(|e| Failure::Input(format!("{}: {e}", path.display())))
+}

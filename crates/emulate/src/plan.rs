@@ -1,0 +1,87 @@
+//! What is to be emulated, and in which hosts.
+
+use crate::session::{HostLayout, Layout};
+use bentpipe_scenario::{NodeKind, Scenario};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The network.
+    pub scenario: Scenario,
+    /// What it is called, for people and in the session's name.
+    pub title: String,
+    /// Name of the session.
+    pub name: Option<String>,
+    /// The far end is this machine's own network.
+    pub uplink: bool,
+    /// How much faster the scenario's timeline runs.
+    pub speed: f64,
+    /// Ask for real-time priority.
+    pub realtime: bool,
+    /// Where to record all inputs.
+    pub journal: Option<PathBuf>,
+    /// A folder for the page, tables and captures.
+    pub out: Option<PathBuf>,
+    /// A line for a shell at the far end, beside a command.
+    pub far: Option<OsString>,
+    /// The command, as words; none where the scenario's own flows run.
+    pub command: Vec<OsString>,
+}
+
+impl Plan {
+    /// A run of the scenario's own flows, as its file says.
+    pub fn new(scenario: Scenario, title: &str) -> Self {
+        Self {
+            scenario,
+            title: title.to_owned(),
+            name: None,
+            uplink: false,
+            speed: 1.0,
+            realtime: true,
+            journal: None,
+            out: None,
+            far: None,
+            command: Vec::new(),
+        }
+    }
+}
+
+/// The places of hosts among the nodes: those of all, near's and far's among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    /// Indices among the scenario's nodes.
+    pub nodes: Vec<usize>,
+    /// Index among `nodes`: the receiver of the first flow, where the user is.
+    pub near: usize,
+    /// Its sender.
+    pub far: usize,
+}
+
+impl Hosts {
+    /// Of a scenario.
+    pub fn of(scenario: &Scenario) -> Self {
+        let all = scenario.nodes.iter().enumerate();
+        let nodes: Vec<usize> = all.filter(|(_, n)| n.kind == NodeKind::Host).map(|(i, _)| i).collect();
+        let place = |node: usize| nodes.iter().position(|n| *n == node).unwrap_or(0);
+        let (near, far) = scenario.flows.first().map_or((0, 1), |f| (place(f.to), place(f.from)));
+        Self { nodes, near, far }
+    }
+
+    /// A session with these hosts.
+    pub(crate) fn layout(&self, plan: &Plan) -> Layout {
+        let host = |node: &usize| HostLayout {
+            name: plan.scenario.nodes[*node].name.clone(),
+            ..HostLayout::default()
+        };
+        Layout {
+            name: plan.name.clone(),
+            title: plan.title.clone(),
+            hosts: self.nodes.iter().map(host).collect(),
+            near: self.near,
+            far: self.far,
+            uplink: plan.uplink,
+        }
+    }
+}

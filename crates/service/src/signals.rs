@@ -1,0 +1,44 @@
+//! Signals as something to wait for.
+
+use rustix::process::Signal;
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+/// Signals that came to this process.
+#[derive(Debug)]
+pub struct Signals(SignalDelivery<UnixStream, SignalOnly>);
+
+impl Signals {
+    /// Listens to these from now on.
+    ///
+    /// # Errors
+    /// When the kernel has no descriptors to give.
+    pub fn listen(wanted: &[Signal]) -> io::Result<Self> {
+        let (read, write) = UnixStream::pair()?;
+        let wanted = wanted.iter().map(|signal| signal.as_raw());
+        SignalDelivery::with_pipe(read, write, SignalOnly, wanted).map(Self)
+    }
+
+    /// What to poll: readable when there is one.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.get_read().as_fd()
+    }
+
+    /// Those that came.
+    pub fn take(&mut self) -> Vec<Signal> {
+        self.0.pending().filter_map(Signal::from_named_raw).collect()
+    }
+
+    /// True for a signal that was ignored when this process was started, as SIGHUP is by `nohup`. Who listens
+    /// to it all the same has it delivered to the programs that it starts, too.
+    pub fn is_ignored(signal: Signal) -> bool {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        mask >> (signal.as_raw() - 1) & 1 == 1
+    }
+}
