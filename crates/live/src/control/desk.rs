@@ -6,9 +6,10 @@ use super::words::{Seen, words};
 use crate::journal::Journal;
 use crate::network::Net;
 use crate::relay::{Attendant, Core};
+use bentpipe_base::names::nearest;
 use bentpipe_base::{Duration, Instant, NodeId, Rate};
 use bentpipe_link::Capacity;
-use bentpipe_scenario::{Scenario, nearest};
+use bentpipe_scenario::Scenario;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
