@@ -6,8 +6,8 @@
 use crate::Failure;
 use bentpipe_emulate::measure::{self, Measured, Plan};
 use bentpipe_live::control::FlowState;
+use bentpipe_report::Report;
 use bentpipe_scenario::{Scenario, Source};
-use bentpipe_sim::Report;
 use core::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 use crate::args::Sweep;
 use crate::options::{Given, blamed, refused, words};
 use crate::{Failure, input};
+use bentpipe_report::metric;
 use bentpipe_scenario::{Diagnostic, Measures, Place, Precision, Source, SweepSpec, amount};
-use bentpipe_sim::metric;
 use bentpipe_sweep::{Error, Job, Shard};
 use indicatif::ProgressBar;
 use rustix::time::{ClockId, Timespec, clock_gettime};

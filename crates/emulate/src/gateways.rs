@@ -14,8 +14,9 @@ use bentpipe_gateway::Gateway;
 use bentpipe_os::netlink::{Netlink, VethPair};
 use bentpipe_os::packet::VethPort;
 use bentpipe_os::{Clock, PacketPort, namespace};
+use bentpipe_report::GatewayReport;
 use bentpipe_scenario::{GatewaySpec, NodeKind, Scenario};
-use bentpipe_sim::report::GatewayReport;
+use bentpipe_sim::report::gateway_report;
 use std::os::fd::AsFd as _;
 
 /// Addresses that a gateway can tell apart.
@@ -117,7 +118,7 @@ impl Gateways {
     pub(crate) fn stop(self) -> Result<Vec<GatewayReport>, Error> {
         let stop = |(name, running): (String, Running<Gateway>)| {
             let outcome = running.stop().map_err(|e| Error::system(format!("the gateway {name}"), e))?;
-            Ok(GatewayReport::of(name, &outcome.node))
+            Ok(gateway_report(name, &outcome.node))
         };
         self.0.into_iter().map(stop).collect()
     }

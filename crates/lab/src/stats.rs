@@ -8,7 +8,8 @@ pub fn mean(values: &[f64]) -> (f64, f64) {
     (bentpipe_stats::mean(values), half_width(values, Level::P95).unwrap_or(f64::NAN))
 }
 
-/// Slope of the line through `points` that leaves the smallest squares; none through fewer than two, or one above the other.
+/// Slope of the line through `points` that leaves the smallest squares; none through fewer than two, or one
+/// above the other.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));

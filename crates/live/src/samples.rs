@@ -3,8 +3,8 @@
 use crate::network::Net;
 use crate::relay::{Attendant, Core};
 use bentpipe_base::Instant;
+use bentpipe_report::InstrumentReport;
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::report::InstrumentReport;
 use bentpipe_sim::{Instruments, Observe, Record, Sampler};
 use std::cell::RefCell;
 use std::rc::Rc;

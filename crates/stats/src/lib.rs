@@ -1,4 +1,5 @@
-//! Means with confidence intervals, quantiles, and what chance allows. Knows nothing of networks, so tools may use it as well.
+//! Means with confidence intervals, quantiles, and what chance allows. Knows nothing of networks, so tools
+//! may use it as well.
 
 /// How often a confidence interval holds the true value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +26,8 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Half-width of the confidence interval of the mean, by Student's t; `None` for less than two values. Beyond 31 values t is that of 31, which is at
-/// most 4 % (95 %) or 7 % (99 %) too wide.
+/// Half-width of the confidence interval of the mean, by Student's t; `None` for less than two values. Beyond
+/// 31 values t is that of 31, which is at most 4 % (95 %) or 7 % (99 %) too wide.
 pub fn half_width(values: &[f64], level: Level) -> Option<f64> {
     let freedom = values.len().checked_sub(1).filter(|n| *n > 0)?;
     let mean = mean(values);
@@ -36,8 +37,9 @@ pub fn half_width(values: &[f64], level: Level) -> Option<f64> {
     Some(t * (squares / freedom as f64 / values.len() as f64).sqrt())
 }
 
-/// The 97.5 % quantile of Student's t where degrees of freedom are no whole number, as in Welch's test: the expansion around the normal quantile
-/// (Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5), within 0.2 % from 3 degrees of freedom on.
+/// The 97.5 % quantile of Student's t where degrees of freedom are no whole number, as in Welch's test: the
+/// expansion around the normal quantile (Abramowitz and Stegun, "Handbook of Mathematical Functions",
+/// 26.7.5), within 0.2 % from 3 degrees of freedom on.
 pub fn student_975(freedom: f64) -> f64 {
     let (n, x) = (freedom, 1.959_963_985_f64);
     let x2 = x * x;
@@ -61,7 +63,8 @@ pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// Fewest and most successes out of `n` with probability `p` that are not more surprising than `alpha`, half on each side.
+/// Fewest and most successes out of `n` with probability `p` that are not more surprising than `alpha`, half
+/// on each side.
 pub fn binomial_bounds(n: u64, p: f64, alpha: f64) -> (u64, u64) {
     // the lower tail of the failures is the upper tail of the successes
     (lower_bound(n, p, alpha / 2.0), n - lower_bound(n, 1.0 - p, alpha / 2.0))
