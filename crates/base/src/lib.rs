@@ -11,6 +11,7 @@ pub mod events;
 mod heap;
 pub mod histogram;
 pub mod ids;
+pub mod names;
 pub mod node;
 pub mod packet;
 pub mod rng;

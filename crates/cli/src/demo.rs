@@ -9,8 +9,8 @@ use bentpipe_emulate::Error;
 use bentpipe_emulate::measure::{self, Measured};
 use bentpipe_emulate::plan::Plan;
 use bentpipe_live::control::FlowState;
+use bentpipe_report::Report;
 use bentpipe_scenario::{Scenario, Source};
-use bentpipe_sim::Report;
 use core::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,11 @@
 //! `--expect "goodput > 1 Mbit/s"`: figures that a run must reach.
 
 use crate::options::Given;
+use bentpipe_report::metric::{Error, Metric};
+use bentpipe_report::{Report, Unit};
 use bentpipe_scenario::{Diagnostic, Measures, Scenario, amount};
-use bentpipe_sim::metric::{Error, Metric, Unit};
-use serde_json::Value;
+use bentpipe_sim::reference::in_unit;
+use bentpipe_sim::report::names;
 
 /// One expectation.
 #[derive(Clone, Debug)]
@@ -11,28 +13,28 @@ pub(crate) struct Expect {
     text: String,
     metric: Metric,
     holds: Test,
+    /// What the value is compared with, and how near it must be where that is asked.
+    limit: (f64, f64),
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Test {
-    More(f64),
-    AtLeast(f64),
-    Less(f64),
-    AtMost(f64),
-    Equal(f64),
-    /// Relative distance, and from what.
-    Within(f64, f64),
-}
+/// Whether a value holds, by the limit and how near.
+type Test = fn(f64, (f64, f64)) -> bool;
 
 /// Two signs before one: `>=` begins with `>`.
-const OPERATORS: [&str; 6] = [">=", "<=", "==", ">", "<", " within "];
+const OPERATORS: [(&str, Test); 6] = [
+    (">=", |value, (limit, _)| value >= limit),
+    ("<=", |value, (limit, _)| value <= limit),
+    ("==", |value, (limit, _)| value.total_cmp(&limit).is_eq()),
+    (">", |value, (limit, _)| value > limit),
+    ("<", |value, (limit, _)| value < limit),
+    (" within ", |value, (of, near)| (value - of).abs() <= near * of.abs()),
+];
 
 impl Expect {
     /// Reads one; also what clap calls.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let found =
-            OPERATORS.iter().filter_map(|o| text.find(o).map(|at| (at, *o))).min_by_key(|(at, _)| *at);
-        let Some((at, operator)) = found else {
+        let found = OPERATORS.iter().filter_map(|(sign, holds)| Some((text.find(sign)?, *sign, *holds)));
+        let Some((at, sign, holds)) = found.min_by_key(|(at, ..)| *at) else {
             return Err(
                 "no operator: write METRIC OPERATOR QUANTITY, as in 'goodput > 1 Mbit/s'; operators: \
                         >, >=, <, <=, ==, within 5 % of"
@@ -40,44 +42,32 @@ impl Expect {
             );
         };
         let metric = Metric::parse(&text[..at]).map_err(|e| e.to_string())?;
-        let right = &text[at + operator.len()..];
-        let holds = match operator {
-            ">=" => Test::AtLeast(quantity(right, &metric)?),
-            "<=" => Test::AtMost(quantity(right, &metric)?),
-            "==" => Test::Equal(quantity(right, &metric)?),
-            ">" => Test::More(quantity(right, &metric)?),
-            "<" => Test::Less(quantity(right, &metric)?),
-            _ => {
-                let (near, of) = right.split_once(" of ").ok_or("write `within 5 % of QUANTITY`")?;
-                let near = amount(near).ok().filter(|a| a.measures == Measures::Bare);
-                let near = near.ok_or("write `within 5 % of QUANTITY`: a percentage comes after `within`")?;
-                Test::Within(near.value, quantity(of, &metric)?)
-            }
+        let right = &text[at + sign.len()..];
+        let limit = if sign.starts_with(' ') {
+            let (near, of) = right.split_once(" of ").ok_or("write `within 5 % of QUANTITY`")?;
+            let near = amount(near).ok().filter(|a| a.measures == Measures::Bare);
+            let near = near.ok_or("write `within 5 % of QUANTITY`: a percentage comes after `within`")?;
+            (quantity(of, &metric)?, near.value)
+        } else {
+            (quantity(right, &metric)?, 0.0)
         };
-        Ok(Self { text: text.trim().to_owned(), metric, holds })
+        Ok(Self { text: text.trim().to_owned(), metric, holds, limit })
     }
 
     /// Refuses, before the run, names that it will not have.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), Box<Diagnostic>> {
         let given = Given { name: "--expect", value: &self.text };
-        self.metric.check(scenario).map_err(|error| given.metric(&error))
+        self.metric.check(&names(scenario)).map_err(|error| given.metric(&error))
     }
 
     /// Judges a report; the line that says so, and whether it is met.
-    pub(crate) fn judge(&self, report: &Value) -> Result<(bool, String), Error> {
+    pub(crate) fn judge(&self, report: &Report) -> Result<(bool, String), Error> {
         let symbol = self.metric.unit().symbol();
-        let Some(value) = self.metric.of_json(report)? else {
+        let Some(value) = self.metric.of(report)? else {
             let why = "it has no value in this run: what it measures did not happen or did not finish";
             return Ok((false, format!("not met: {}: {why}", self.text)));
         };
-        let met = match self.holds {
-            Test::More(limit) => value > limit,
-            Test::AtLeast(limit) => value >= limit,
-            Test::Less(limit) => value < limit,
-            Test::AtMost(limit) => value <= limit,
-            Test::Equal(wanted) => value.total_cmp(&wanted).is_eq(),
-            Test::Within(near, of) => (value - of).abs() <= near * of.abs(),
-        };
+        let met = (self.holds)(value, self.limit);
         let word = if met { "met" } else { "not met" };
         let line = format!("{word}: {}: it is {value} {symbol}", self.text);
         Ok((met, line.trim_end().to_owned()))
@@ -88,7 +78,7 @@ impl Expect {
 fn quantity(text: &str, metric: &Metric) -> Result<f64, String> {
     let given = amount(text)?;
     let unit = metric.unit();
-    let value = unit.takes(given).filter(|_| unit != Unit::Count || !text.contains('%'));
+    let value = in_unit(unit, given).filter(|_| unit != Unit::Count || !text.contains('%'));
     value.ok_or_else(|| {
         format!("`{}` does not fit `{}`: write {}", text.trim(), metric.text(), unit.example())
     })
@@ -97,10 +87,13 @@ fn quantity(text: &str, metric: &Metric) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use bentpipe_report::{FlowKind, FlowReport, Quantiles, TcpReport};
 
     fn met(text: &str) -> bool {
-        let report = json!({ "flows": [{ "name": "a", "goodput_bps": 1e6, "rtt_ms": { "p50": 500 }, "retransmits": 3 }] });
+        let rtt_ms = Quantiles { p50: Some(500.0), ..Quantiles::default() };
+        let tcp = TcpReport { rtt_ms, retransmits: 3, ..TcpReport::default() };
+        let flow = FlowReport { goodput_bps: 1e6, kind: FlowKind::Tcp(tcp), ..FlowReport::default() };
+        let report = Report { flows: vec![flow], ..Report::default() };
         Expect::parse(text).unwrap().judge(&report).unwrap().0
     }
 

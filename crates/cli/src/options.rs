@@ -1,7 +1,7 @@
 //! Faults in options, drawn as those of files are: with the place underlined and what to write instead.
 
+use bentpipe_report::metric;
 use bentpipe_scenario::{Diagnostic, Place};
-use bentpipe_sim::metric;
 use core::ops::Range;
 
 /// An option as it stands on the command line.

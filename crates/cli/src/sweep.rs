@@ -3,8 +3,8 @@
 use crate::input::{self, Input, name_and_value};
 use crate::options::{Given, blamed, words};
 use crate::outcome::{Failure, say};
+use bentpipe_report::metric;
 use bentpipe_scenario::{Diagnostic, Measures, Place, Precision, Source, SweepSpec, amount};
-use bentpipe_sim::metric;
 use bentpipe_sweep::{Error, Job, Shard};
 use clap::Args;
 use indicatif::ProgressBar;

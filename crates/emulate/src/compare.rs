@@ -1,7 +1,6 @@
 //! Simulated beside emulated: the same figures of two reports, and by how much they differ.
 
-use bentpipe_sim::Report;
-use bentpipe_sim::report::{FlowReport, LinkReport, LiveReport};
+use bentpipe_report::{FlowReport, LinkReport, LiveReport, Report};
 use core::fmt::Write as _;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -63,7 +62,7 @@ impl Comparison {
         let Some(name) = name else { return true };
         let all = self.simulated.links.iter().chain(&self.emulated.links);
         all.filter(|link| link.name == name)
-            .any(|link| link.utilisation > BUSY || link.drops.values().any(|n| n.as_u64().unwrap_or(0) > 0))
+            .any(|link| link.utilisation > BUSY || link.drops.values().any(|n| *n > 0))
     }
 
     /// As a table, with what the kernel does differently and whether the machine kept up.
@@ -162,7 +161,7 @@ fn push(rows: &mut Vec<Row>, of: &str, figure: &str, (simulated, emulated): (Opt
 
 /// Time from the flow's start to its end.
 fn completion(flow: &FlowReport) -> Option<f64> {
-    flow.finished_s.map(|at| at - flow.start_s)
+    flow.tcp()?.finished_s.map(|at| at - flow.start_s)
 }
 
 fn one_flow(rows: &mut Vec<Row>, a: &FlowReport, b: &FlowReport) {
@@ -172,27 +171,27 @@ fn one_flow(rows: &mut Vec<Row>, a: &FlowReport, b: &FlowReport) {
     };
     add("goodput_bps", |f| Some(f.goodput_bps));
     add("completion_s", completion);
-    add("rtt_min_ms", |f| f.rtt_ms.min);
-    add("rtt_median_ms", |f| f.rtt_ms.p50);
-    add("rtt_99_percent_ms", |f| f.rtt_ms.p99);
+    add("rtt_min_ms", |f| f.tcp()?.rtt_ms.min);
+    add("rtt_median_ms", |f| f.tcp()?.rtt_ms.p50);
+    add("rtt_99_percent_ms", |f| f.tcp()?.rtt_ms.p99);
     counts(&mut add);
-    add("answers", |f| f.requests.as_ref().map(|r| r.completed as f64));
-    add("response_median_ms", |f| f.requests.as_ref().and_then(|r| r.response_ms.p50));
-    add("writes_acknowledged", |f| f.telnet.as_ref().map(|t| t.acknowledged as f64));
-    add("acknowledgment_median_ms", |f| f.telnet.as_ref().and_then(|t| t.ack_ms.p50));
-    add("datagrams_sent", |f| f.udp.as_ref().map(|u| u.sent as f64));
-    add("datagrams_lost", |f| f.udp.as_ref().map(|u| u.lost as f64));
-    add("one_way_median_ms", |f| f.udp.as_ref().and_then(|u| u.delay_ms.quantiles.p50));
-    add("one_way_99_percent_ms", |f| f.udp.as_ref().and_then(|u| u.delay_ms.quantiles.p99));
+    add("answers", |f| Some(f.tcp()?.requests.as_ref()?.completed as f64));
+    add("response_median_ms", |f| f.tcp()?.requests.as_ref()?.response_ms.p50);
+    add("writes_acknowledged", |f| Some(f.tcp()?.telnet.as_ref()?.acknowledged as f64));
+    add("acknowledgment_median_ms", |f| f.tcp()?.telnet.as_ref()?.ack_ms.p50);
+    add("datagrams_sent", |f| Some(f.udp()?.sent as f64));
+    add("datagrams_lost", |f| Some(f.udp()?.lost as f64));
+    add("one_way_median_ms", |f| f.udp()?.delay_ms.quantiles.p50);
+    add("one_way_99_percent_ms", |f| f.udp()?.delay_ms.quantiles.p99);
 }
 
 /// A figure of a flow.
 type Look = fn(&FlowReport) -> Option<f64>;
 
 fn counts(add: &mut dyn FnMut(&str, Look)) {
-    add("segments", |f| f.tcp.map(|_| f.segments_sent as f64));
-    add("segments_resent", |f| f.tcp.map(|_| f.retransmits as f64));
-    add("timeouts", |f| f.tcp.map(|_| f.timeouts as f64));
+    add("segments", |f| Some(f.tcp()?.segments_sent as f64));
+    add("segments_resent", |f| Some(f.tcp()?.retransmits as f64));
+    add("timeouts", |f| Some(f.tcp()?.timeouts as f64));
 }
 
 /// Many flows: sums of counts, means of times.
@@ -203,23 +202,23 @@ fn together(rows: &mut Vec<Row>, of: &str, (a, b): (&[FlowReport], &[FlowReport]
     };
     let means: [(&str, Look); 4] = [
         ("completion_mean_s", completion),
-        ("rtt_min_mean_ms", |f| f.rtt_ms.min),
-        ("rtt_median_mean_ms", |f| f.rtt_ms.p50),
-        ("one_way_median_mean_ms", |f| f.udp.as_ref().and_then(|u| u.delay_ms.quantiles.p50)),
+        ("rtt_min_mean_ms", |f| f.tcp()?.rtt_ms.min),
+        ("rtt_median_mean_ms", |f| f.tcp()?.rtt_ms.p50),
+        ("one_way_median_mean_ms", |f| f.udp()?.delay_ms.quantiles.p50),
     ];
     for (figure, look) in means {
         push(rows, of, figure, (mean(a, look), mean(b, look)));
     }
-    let finished = |flows: &[FlowReport]| flows.iter().filter(|f| f.finished_s.is_some()).count() as f64;
+    let finished = |flows: &[FlowReport]| flows.iter().filter_map(completion).count() as f64;
     push(rows, of, "finished", (Some(finished(a)), Some(finished(b))));
     let mut sum = |figure: &str, look: Look| {
         let of_all = |flows: &[FlowReport]| flows.iter().filter_map(look).reduce(|a, b| a + b);
         push(rows, of, figure, (of_all(a), of_all(b)));
     };
     counts(&mut sum);
-    sum("answers", |f| f.requests.as_ref().map(|r| r.completed as f64));
-    sum("datagrams_sent", |f| f.udp.as_ref().map(|u| u.sent as f64));
-    sum("datagrams_lost", |f| f.udp.as_ref().map(|u| u.lost as f64));
+    sum("answers", |f| Some(f.tcp()?.requests.as_ref()?.completed as f64));
+    sum("datagrams_sent", |f| Some(f.udp()?.sent as f64));
+    sum("datagrams_lost", |f| Some(f.udp()?.lost as f64));
 }
 
 fn one_link(rows: &mut Vec<Row>, a: &LinkReport, b: &LinkReport) {
@@ -233,8 +232,7 @@ fn one_link(rows: &mut Vec<Row>, a: &LinkReport, b: &LinkReport) {
     }
     let causes: BTreeSet<&String> = a.drops.keys().chain(b.drops.keys()).collect();
     for cause in causes {
-        let dropped =
-            |l: &LinkReport| Some(l.drops.get(cause).and_then(serde_json::Value::as_f64).unwrap_or(0.0));
+        let dropped = |l: &LinkReport| Some(l.drops.get(cause).copied().unwrap_or(0) as f64);
         push(rows, &of, &format!("dropped_by_{cause}"), (dropped(a), dropped(b)));
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail")]
 
 use bentpipe_emulate::compare::Comparison;
+use bentpipe_report::FlowKind;
 use bentpipe_scenario::{Scenario, Source, load};
 
 fn scenario(pairs: u32, loss: &str) -> Scenario {
@@ -34,8 +35,10 @@ fn equal_reports_differ_by_nothing() {
 fn a_difference_is_per_cent_of_the_simulated_one() {
     let (slow, mut fast) = (bentpipe_sim::run(&scenario(1, "0")), bentpipe_sim::run(&scenario(1, "0")));
     fast.total.goodput_bps = slow.total.goodput_bps * 1.1;
-    fast.links[0].drops.insert("queue".into(), 7.into());
-    fast.flows[0].rtt_ms.p50 = None;
+    fast.links[0].drops.insert("queue".into(), 7);
+    if let FlowKind::Tcp(tcp) = &mut fast.flows[0].kind {
+        tcp.rtt_ms.p50 = None;
+    }
     let both = Comparison::new(slow, fast);
     let row = |of: &str, figure: &str| both.rows.iter().find(|r| r.of == of && r.figure == figure).unwrap();
     let difference = row("the flow", "goodput_bps").difference_percent.unwrap();
@@ -52,7 +55,7 @@ fn a_difference_is_per_cent_of_the_simulated_one() {
 #[test]
 fn many_flows_are_taken_together() {
     let report = bentpipe_sim::run(&scenario(12, "1e-3"));
-    let resent: u64 = report.flows.iter().map(|f| f.retransmits).sum();
+    let resent: u64 = report.flows.iter().map(|f| f.tcp().unwrap().retransmits).sum();
     let both = Comparison::new(report.clone(), report);
     assert!(both.rows.iter().all(|r| !r.of.starts_with("flow ")), "{:?}", both.rows);
     let row = both.rows.iter().find(|r| r.figure == "segments_resent").unwrap();

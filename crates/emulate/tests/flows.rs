@@ -8,6 +8,7 @@ use bentpipe_emulate::flows::{Flows, Kernel, Needs, Outcome, Place, needs};
 use bentpipe_emulate::session::wait_until_up;
 use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
 use bentpipe_os::{Clock, namespace};
+use bentpipe_report::FlowReport;
 use bentpipe_scenario::{Scenario, Source, load};
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
@@ -85,13 +86,14 @@ fn a_transfer_ends_with_the_acknowledgment_of_its_last_byte() {
     let Some(pair) = pair("a_transfer_ends_with_the_acknowledgment_of_its_last_byte") else { return };
     let (_, out) = run(&pair, &scenario("", &flow("app = { transfer = \"3 MB\" }\nstart = \"100 ms\"")));
     let f = &out.flows[0];
-    assert_eq!((f.bytes_acked, f.retransmits, f.timeouts), (3_000_000, 0, 0));
-    assert!(f.established_s.unwrap() >= 0.1 && f.finished_s.unwrap() >= f.established_s.unwrap(), "{f:?}");
+    let tcp = f.tcp().unwrap();
+    assert_eq!((tcp.bytes_acked, tcp.retransmits, tcp.timeouts), (3_000_000, 0, 0));
+    assert!(tcp.established_s >= Some(0.1) && tcp.finished_s >= tcp.established_s, "{f:?}");
     assert!(out.until < Instant::ZERO + Duration::from_secs(2), "it stops when all is done: {:?}", out.until);
     // every byte that was acknowledged had been read, but for those between the two
     assert!(f.goodput_bps * out.until.as_secs_f64() > 0.99 * 24e6, "{f:?}");
-    assert!(f.segments_sent >= 3_000_000 / 1460 && f.rtt_ms.p50.is_some(), "{f:?}");
-    let shares: f64 = f.limited_by.shares().iter().map(|(_, share)| share).sum();
+    assert!(tcp.segments_sent >= 3_000_000 / 1460 && tcp.rtt_ms.p50.is_some(), "{f:?}");
+    let shares: f64 = tcp.limited_by.shares().iter().map(|(_, share)| share).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
 }
 
@@ -122,9 +124,10 @@ fn a_slow_reader_closes_the_window() {
     let (_, out) = run(&pair, &scenario(keys, &flow("reader = { rate = \"2 Mbit/s\" }")));
     let f = &out.flows[0];
     assert!((f.goodput_bps / 2e6 - 1.0).abs() < 0.05, "{}", f.goodput_bps);
-    assert!(f.limited_by.receiver_window > 0.8, "{:?}", f.limited_by);
+    let tcp = f.tcp().unwrap();
+    assert!(tcp.limited_by.receiver_window > 0.8, "{tcp:?}");
     // 0.75 MB were read in 3 s; what is acknowledged and not read is in the receive buffer
-    let unread = f.bytes_acked as f64 - f.goodput_bps * 3.0 / 8.0;
+    let unread = tcp.bytes_acked as f64 - f.goodput_bps * 3.0 / 8.0;
     assert!((64e3..=256e3).contains(&unread), "{unread} of a window of 128000");
 }
 
@@ -143,17 +146,16 @@ fn questions_typing_and_datagrams_run_as_in_the_simulator() {
     let scenario = scenario("", &apps.map(one).concat());
     let (_, out) = run(&pair, &scenario);
     let simulated = bentpipe_sim::run(&scenario);
-    let asked = out.flows[0].requests.as_ref().unwrap();
+    let asked = out.flows[0].tcp().unwrap().requests.as_ref().unwrap();
     // 3 s of 50 ms on average, drawn from the scenario's seed; the simulator has round trips and delayed ACKs besides
-    let simulated_asked = simulated.flows[0].requests.as_ref().unwrap().completed;
+    let simulated_asked = simulated.flows[0].tcp().unwrap().requests.as_ref().unwrap().completed;
     assert!((simulated_asked..90).contains(&asked.completed), "{asked:?} {simulated_asked}");
-    let (typed, simulated_typed) =
-        (out.flows[1].telnet.as_ref().unwrap(), simulated.flows[1].telnet.as_ref().unwrap());
+    let typing = |f: &FlowReport| f.tcp().unwrap().telnet.clone().unwrap();
+    let (typed, simulated_typed) = (typing(&out.flows[1]), typing(&simulated.flows[1]));
     assert!(typed.writes.abs_diff(simulated_typed.writes) <= 2, "{typed:?} {simulated_typed:?}");
     assert!(typed.acknowledged + 5 >= typed.writes && typed.ack_ms.p50.is_some(), "{typed:?}");
     for i in [2, 3] {
-        let (real, simulated) =
-            (out.flows[i].udp.as_ref().unwrap(), simulated.flows[i].udp.as_ref().unwrap());
+        let (real, simulated) = (out.flows[i].udp().unwrap(), simulated.flows[i].udp().unwrap());
         assert!(real.sent.abs_diff(simulated.sent) <= 1, "the same draws: {real:?} {simulated:?}");
         assert_eq!((real.lost, real.duplicates, real.reordered), (0, 0, 0));
         assert!(real.received + 1 >= real.sent && real.delay_ms.quantiles.p50.unwrap() < 5.0, "{real:?}");

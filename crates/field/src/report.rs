@@ -47,10 +47,8 @@ fn seconds(t: f64) -> u64 {
     (t * SECOND as f64) as u64
 }
 
-fn quantile(values: &mut [f64], share: f64) -> Value {
-    values.sort_by(f64::total_cmp);
-    let rank = (share * values.len() as f64).ceil() as usize;
-    values.get(rank.max(1) - 1).map_or(Value::Null, |v| round(*v, 4))
+fn quantile(values: &[f64], share: f64) -> Value {
+    if values.is_empty() { Value::Null } else { round(bentpipe_stats::quantile(values, share), 4) }
 }
 
 fn round(v: f64, digits: i32) -> Value {
@@ -106,10 +104,10 @@ fn hop(ran: &Ran) -> Value {
             "full": count(forward, |r| r.fate == Fate::Full), "twice": count(forward, |r| r.again.is_some()),
         })
     };
-    let mut late: Vec<f64> = lateness(ran).collect();
+    let late: Vec<f64> = lateness(ran).collect();
     json!({
         "towards": way(true), "back": way(false), "refused": ran.hop.refused, "priority": ran.hop.priority,
-        "late_us": { "median": quantile(&mut late, 0.5), "p999": quantile(&mut late, 0.999), "max": quantile(&mut late, 1.0) },
+        "late_us": { "median": quantile(&late, 0.5), "p999": quantile(&late, 0.999), "max": quantile(&late, 1.0) },
     })
 }
 
@@ -151,7 +149,7 @@ fn one(cell: &Cell, ran: &Ran, i: usize, flows: &[Flow]) -> Value {
         "sent_again_share": round(again as f64 / (measured.len() - again).max(1) as f64, 4),
         "lost": flow.sent.iter().filter(|s| s.is_lost()).count(),
         "lost_steady": flow.sent.iter().filter(|s| s.is_lost() && s.at >= STEADY).count(),
-        "repairs": waits(repairs(flow, STEADY, (cell.rate, 2.0 * cell.delay / 1e3), end)),
+        "repairs": waits(&repairs(flow, STEADY, (cell.rate, 2.0 * cell.delay / 1e3), end)),
         "sender": { "retransmits": resent_all, "longest_spell": spell_all, "retransmits_from_10s": resent,
             "longest_spell_from_10s": spell, "timeouts": sent.samples.last().map_or(0, |s| s.timeouts) },
         "failed": sent.failed,
@@ -165,13 +163,13 @@ fn read_between(read: &[u64], from: f64, to: f64) -> f64 {
     (at(to).unwrap_or(&0) - at(from).unwrap_or(&0)) as f64 * 8.0 / (to - from).max(0.1)
 }
 
-fn waits(mut r: Repairs) -> Value {
-    let with = |waits: &mut Vec<f64>| {
+fn waits(r: &Repairs) -> Value {
+    let with = |waits: &[f64]| {
         let within = waits.iter().filter(|w| **w <= 0.05).count();
         json!({ "n": waits.len(), "within_50_ms": within, "median_s": quantile(waits, 0.5), "p999_s": quantile(waits, 0.999), "max_s": quantile(waits, 1.0) })
     };
     json!({
         "lost_first_transmissions": r.losses, "never": r.never, "worst_shown_at_s": round(r.worst_at, 3),
-        "first": with(&mut r.first), "later": with(&mut r.later), "from_loss": with(&mut r.from_loss),
+        "first": with(&r.first), "later": with(&r.later), "from_loss": with(&r.from_loss),
     })
 }

@@ -1,9 +1,10 @@
 //! The same scenario simulated and with the kernel's TCP, side by side by `bentpipe compare`.
 
 use crate::Outcome;
-use crate::rig::Rig;
+use crate::rig::{Rig, Running};
 use crate::stats;
 use serde_json::Value;
+use std::ops::Range;
 use std::time::Duration;
 
 /// One figure of both sides.
@@ -29,6 +30,53 @@ pub enum Figure {
     Goodput,
     /// When the first flow was finished, s.
     Finished,
+}
+
+/// What the kernel's TCP made of a scenario's flows.
+#[derive(Clone, Debug)]
+pub struct KernelRun {
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Of all flows together, B/s.
+    pub goodput: f64,
+    /// Longest queue of the bottleneck, packets.
+    pub queue_peak: f64,
+}
+
+/// Runs `file` with the kernel's TCP, once for each of `seeds`, all at the same time; a run takes `seconds`.
+///
+/// # Errors
+/// When one fails, or says itself that the machine was too slow.
+pub fn kernel_runs(
+    rig: &Rig,
+    file: &str,
+    sets: &[&str],
+    seeds: Range<u64>,
+    seconds: u64,
+) -> Outcome<Vec<KernelRun>> {
+    let start = |seed: u64| {
+        let (name, seed) = (format!("kernel-{seed}"), seed.to_string());
+        let mut words = vec!["emulate", file, "--name", &name, "--seed", &seed, "--json"];
+        words.extend(sets.iter().flat_map(|set| ["--set", set]));
+        rig.start(&words)
+    };
+    let sessions = seeds.map(start).collect::<Outcome<Vec<_>>>()?;
+    let read = |session: Running| {
+        let done = session.wait(Duration::from_secs(seconds + 120))?;
+        let report: Value = serde_json::from_str(&done.out).map_err(|_| done.story())?;
+        kernel_run(&report).ok_or_else(|| format!("not a report to be relied on: {}", report["live"]))
+    };
+    sessions.into_iter().map(read).collect()
+}
+
+fn kernel_run(report: &Value) -> Option<KernelRun> {
+    let live = report.get("live").filter(|live| live["trusted"] == true)?;
+    let bottleneck = report["links"].as_array()?.iter().find(|l| l["name"] == "bottleneck")?;
+    Some(KernelRun {
+        kernel: live["kernel"].as_str()?.to_owned(),
+        goodput: report["total"]["goodput_bps"].as_f64()? / 8.0,
+        queue_peak: bottleneck["queue_packets"]["peak"].as_f64()?,
+    })
 }
 
 /// Runs both sides of `file` and takes a figure of each; `seconds` is how long the emulated side takes.
@@ -103,6 +151,19 @@ mod tests {
         assert_eq!(read(&report, Figure::Finished), Ok(3.0));
         assert!(read(&Value::Null, Figure::Goodput).is_err());
         assert!((Pair { simulated: 2.0, emulated: 2.1 }.difference() - 0.05).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_run_of_a_machine_that_was_too_slow_is_none() {
+        let report = |trusted: bool| {
+            serde_json::json!({
+                "total": {"goodput_bps": 8.0}, "live": {"kernel": "6.18.0", "trusted": trusted},
+                "links": [{"name": "bottleneck", "queue_packets": {"peak": 49}}],
+            })
+        };
+        let run = kernel_run(&report(true)).unwrap();
+        assert_eq!((run.kernel.as_str(), run.goodput, run.queue_peak), ("6.18.0", 1.0, 49.0));
+        assert!(kernel_run(&report(false)).is_none());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::rig::{Rig, json};
-use crate::stats::binomial;
+use crate::stats::binomial_bounds;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Tally {
 
     /// What a loss of `p` allows, and whether the losses lie within; `outside` is the share of honest runs that does not.
     pub fn within(&self, p: f64, outside: f64) -> (u64, u64, bool) {
-        let (low, high) = binomial(self.sent, p, outside);
+        let (low, high) = binomial_bounds(self.sent, p, outside);
         (low, high, (low..=high).contains(&self.lost))
     }
 }

@@ -3,8 +3,8 @@
 use crate::relay::Names;
 use bentpipe_base::Instant;
 use bentpipe_driver::{Attendant, Core, LiveNetwork};
+use bentpipe_report::InstrumentReport;
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::report::InstrumentReport;
 use bentpipe_sim::{Instruments, Observe, Record, Sampler};
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -6,9 +6,10 @@ use crate::samples::Samples;
 use bentpipe_base::Instant;
 use bentpipe_driver::{Attendant, Core, Error, Hosts, Journal, LiveNetwork, Made, Pacing, Preamble, Timing};
 use bentpipe_os::{Clock, PacketPort};
+use bentpipe_report::{GatewayReport, InstrumentReport, LinkReport};
 use bentpipe_scenario::{Scenario, to_toml};
-use bentpipe_sim::report::{GatewayReport, InstrumentReport, LinkReport};
-use bentpipe_sim::{Record, link_reports};
+use bentpipe_sim::Record;
+use bentpipe_sim::report::{gateway_report, link_reports};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -140,7 +141,7 @@ fn outcome(mut core: Core, names: &Names, samples: Option<&Samples>) -> Result<O
     let gateways = names
         .gateways()
         .into_iter()
-        .filter_map(|(name, id)| Some(GatewayReport::of(name, core.net.network.gateway(id)?)));
+        .filter_map(|(name, id)| Some(gateway_report(name, core.net.network.gateway(id)?)));
     Ok(Outcome {
         gateways: gateways.collect(),
         links: names.with(&mut core.net, link_reports),

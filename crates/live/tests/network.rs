@@ -109,8 +109,8 @@ fn a_full_queue_drops_wire_packets_and_frees_them() {
     net.advance(Instant(1_000_000_000));
     let pieces: usize = arrivals(&mut net).iter().map(|a| a.1.len()).sum();
     assert_eq!(pieces, 3, "one in service and two waiting");
-    let links = names.with(&mut net, bentpipe_sim::link_reports);
-    assert_eq!(links[0].drops.get("queue_full").and_then(serde_json::Value::as_u64), Some(7));
+    let links = names.with(&mut net, bentpipe_sim::report::link_reports);
+    assert_eq!(links[0].drops.get("queue_full"), Some(&7));
     assert_eq!(net.store.borrow().in_use().0, Size::ZERO);
 }
 
@@ -169,8 +169,8 @@ fn codel_marks_real_packets_that_understand_it_and_drops_others() {
         net.advance(Instant(1_000_000_000));
         let headers = headers(&mut net);
         assert_eq!(net.store.borrow().in_use().0, Size::ZERO, "all is given back");
-        let links = names.with(&mut net, bentpipe_sim::link_reports);
-        let dropped = links[0].drops.get("aqm").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let links = names.with(&mut net, bentpipe_sim::report::link_reports);
+        let dropped = links[0].drops.get("aqm").copied().unwrap_or(0);
         (headers, dropped, links[0].marked.unwrap())
     };
     let (headers, dropped, marked) = run(Ecn::Ect0);

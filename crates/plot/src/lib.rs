@@ -12,7 +12,7 @@ mod style;
 mod svg;
 mod text;
 
-pub use style::STYLE;
+pub use style::{PAGE_STYLE, STYLE, TABLE_STYLE};
 
 /// A picture with two axes.
 #[derive(Clone, Debug, Default)]

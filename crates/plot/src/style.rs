@@ -18,6 +18,25 @@ max-width:100%;height:auto}
 .plot .c5{color:var(--plot-5)}.plot .ink{color:var(--plot-ink)}.plot .grey{color:var(--plot-grey)}
 ";
 
+/// Style of a page around plots: its body, headings and links.
+pub const PAGE_STYLE: &str = "\
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1rem;max-width:1280px;background:var(--plot-paper);color:var(--plot-ink);\
+font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
+h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--plot-grid)}
+a{color:var(--plot-1)}
+";
+
+/// Style of such a page's sections: plots side by side, and tables.
+pub const TABLE_STYLE: &str = "\
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,440px),1fr));gap:1.25rem;align-items:start}
+.plots svg{display:block}
+.table{overflow-x:auto}
+table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--plot-grid);white-space:nowrap}
+th{vertical-align:bottom;font-weight:600;white-space:normal}
+";
+
 impl Tone {
     /// In the order curves take them.
     pub(crate) const ORDER: [Self; 7] =

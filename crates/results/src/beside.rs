@@ -1,10 +1,9 @@
 //! Gateways, and figures of others beside a run's: tables of the page and files.
 
-use crate::html::table;
+use crate::markup::table;
 use crate::tables::{number, quoted};
-use bentpipe_sim::report::{GatewayReport, ReferenceReport, Report};
+use bentpipe_report::{Counts, GatewayReport, ReferenceReport, Report};
 use core::fmt::Write as _;
-use serde_json::{Map, Value};
 
 /// `references.csv`.
 pub(crate) fn references_csv(rows: &[ReferenceReport]) -> String {
@@ -77,7 +76,7 @@ pub(crate) fn references(out: &mut String, report: &Report) {
 
 /// Rates in Mbit/s; the rest as it is.
 fn in_unit(r: &ReferenceReport) -> (Option<String>, String, String) {
-    let (size, unit) = if r.unit == "bit/s" { (1e6, "Mbit/s") } else { (1.0, r.unit) };
+    let (size, unit) = if r.unit == "bit/s" { (1e6, "Mbit/s") } else { (1.0, r.unit.as_str()) };
     let shown = |v: f64| format!("{:.3}", v / size);
     (r.value.map(shown), shown(r.reference), unit.to_owned())
 }
@@ -111,7 +110,7 @@ fn counts(g: &GatewayReport) -> [u64; 6] {
 }
 
 /// Keys that any gateway has, in the order in which they are met.
-fn keys(rows: &[GatewayReport], of: fn(&GatewayReport) -> &Map<String, Value>) -> Vec<&str> {
+fn keys(rows: &[GatewayReport], of: fn(&GatewayReport) -> &Counts) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for key in rows.iter().flat_map(|row| of(row).keys()) {
         if !all.contains(&key.as_str()) {
@@ -121,6 +120,6 @@ fn keys(rows: &[GatewayReport], of: fn(&GatewayReport) -> &Map<String, Value>) -
     all
 }
 
-fn count(map: &Map<String, Value>, key: &str) -> u64 {
-    map.get(key).and_then(Value::as_u64).unwrap_or(0)
+fn count(counts: &Counts, key: &str) -> u64 {
+    counts.get(key).copied().unwrap_or(0)
 }

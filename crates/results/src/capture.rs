@@ -1,5 +1,6 @@
-//! Records packets at chosen directions of links: before the queue, after the link, and those it dropped. Each place has a pcapng file of its own: a program that looks for
-//! retransmissions takes a packet that it sees twice for one, whatever interfaces a file names.
+//! Records packets at chosen directions of links: before the queue, after the link, and those it dropped.
+//! Each place has a pcapng file of its own: a program that looks for retransmissions takes a packet that it
+//! sees twice for one, whatever interfaces a file names.
 
 use crate::Error;
 use crate::file::{Draft, make_folder};
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// Where packets are seen.
 const POINTS: [&str; 3] = ["in", "out", "dropped"];
 
-/// Files of captures in the making, of whatever driver. A fault of the disk ends one and is told by [`CaptureFiles::finish`].
+/// Files of captures in the making, of whatever driver. A fault of the disk ends one and is told by
+/// [`CaptureFiles::finish`].
 #[derive(Debug, Default)]
 pub struct CaptureFiles {
     /// Those of each capture in turn, in the order of `POINTS`.
@@ -67,8 +69,9 @@ struct Open {
 }
 
 impl CaptureFiles {
-    /// Begins the files of `specs` in `dir`, which is made if it is not there. `links` are the names of all directions, forward and backward of
-    /// each link in turn; `epoch` is the time of the start in nanoseconds since 1970, or 0.
+    /// Begins the files of `specs` in `dir`, which is made if it is not there. `links` are the names of all
+    /// directions, forward and backward of each link in turn; `epoch` is the time of the start in nanoseconds
+    /// since 1970, or 0.
     ///
     /// # Errors
     /// When a file cannot be made.
@@ -157,8 +160,8 @@ pub struct CaptureSink {
 }
 
 impl CaptureSink {
-    /// Begins the files of `scenario`'s captures in `dir`, which is made if it is not there. `links` are the nodes of the network
-    /// that was built, forward and backward of each link in turn, with their names.
+    /// Begins the files of `scenario`'s captures in `dir`, which is made if it is not there. `links` are the
+    /// nodes of the network that was built, forward and backward of each link in turn, with their names.
     ///
     /// # Errors
     /// When a file cannot be made.

@@ -5,8 +5,8 @@ use crate::series::{
     rate_unit, telling_links, time_axis, time_unit, varies,
 };
 use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+use bentpipe_report::Report;
 use bentpipe_sim::record::{Column, Record, Sequence, SequenceKind, SequencePoint, Series};
-use bentpipe_sim::report::Report;
 
 /// Pictures under one heading.
 pub(crate) struct Group {
@@ -80,13 +80,15 @@ pub(crate) fn all(report: &Report, record: &Record) -> Vec<Group> {
 /// Said when goodput exceeds what the way carries, as it does for a moment after a repair.
 const LATE: &str = "When a loss is repaired, all that waited behind it is delivered at once: for that moment goodput exceeds the rate of the link.";
 
-/// True when a flow that repaired losses had more goodput in an interval than its way carries, also where that changes.
+/// True when a flow that repaired losses had more goodput in an interval than its way carries, also where
+/// that changes.
 fn handed_over_late(report: &Report, record: &Record, coarse: &Record) -> bool {
     let rates = record.links.iter().map(|l| column(l, "rate_bps")).filter(|rates| varies(rates));
     let changing = most(rates.flatten().copied());
     report.flows.iter().zip(&coarse.flows).any(|(f, series)| {
         let carries = changing.max(f.context.path_bps as f64);
-        f.retransmits > 0 && most(column(series, "goodput_bps").iter().copied()) > 1.02 * carries
+        f.tcp_or_zeros().retransmits > 0
+            && most(column(series, "goodput_bps").iter().copied()) > 1.02 * carries
     })
 }
 
@@ -123,8 +125,8 @@ fn crowd_note(canvas: &Canvas<'_>) -> String {
     )
 }
 
-/// Most intervals of a picture of goodput. A repaired hole hands over a whole window in an instant: over short intervals nothing
-/// is seen but such peaks.
+/// Most intervals of a picture of goodput. A repaired hole hands over a whole window in an instant: over
+/// short intervals nothing is seen but such peaks.
 const MOST_BINS: usize = 150;
 
 /// Goodput alone, as means over longer intervals.

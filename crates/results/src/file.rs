@@ -1,11 +1,13 @@
-//! Files appear whole or not at all: they are written under a temporary name beside their place and renamed at the end.
+//! Files appear whole or not at all: they are written under a temporary name beside their place and renamed
+//! at the end.
 
 use crate::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Makes the folder if it is not there. What it holds stays; only files with the names of results are replaced.
+/// Makes the folder if it is not there. What it holds stays; only files with the names of results are
+/// replaced.
 ///
 /// # Errors
 /// When the name is taken by something else, or the system refuses.

@@ -1,26 +1,16 @@
 //! `report.html`: one file, no scripts, nothing fetched.
 
+use crate::markup::{escape, table};
 use crate::{Outcome, beside, figures, instruments, tables};
-use bentpipe_plot::{Mode, Plot, STYLE};
-use bentpipe_sim::report::{FlowReport, LinkReport, LiveReport, Report};
+use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
+use bentpipe_report::{FlowReport, LinkReport, LiveReport, Report};
 use core::fmt::Write as _;
 
-/// Rows of a table before the rest is left to the CSV file.
-const MOST_ROWS: usize = 50;
+/// The report in words.
+const WORDS: &str = ".words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:0}\n";
 
-const PAGE: &str = "\
-*{box-sizing:border-box}
-body{margin:0 auto;padding:1rem;max-width:1280px;background:var(--plot-paper);color:var(--plot-ink);\
-font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
-h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--plot-grid)}
-a{color:var(--plot-1)}
-.words{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;margin:0}
-.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,440px),1fr));gap:1.25rem;align-items:start}
-.plots svg{display:block}
-.table{overflow-x:auto}
-table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--plot-grid);white-space:nowrap}
-th{vertical-align:bottom;font-weight:600;white-space:normal}
+/// What the page has beside plots and tables.
+const REST: &str = "\
 th:first-child,td:first-child{text-align:left}
 .small{font-size:.875rem;color:var(--plot-grey)}
 pre.code{overflow-x:auto;padding:.75rem;border:1px solid var(--plot-grid);font-size:.8125rem;line-height:1.4}
@@ -42,7 +32,7 @@ pub(crate) fn page(outcome: &Outcome<'_>, files: &[String]) -> String {
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE}{live}</style>\n</head>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}{WORDS}{TABLE_STYLE}{REST}{live}</style>\n</head>\n\
          <body>\n<main>\n<h1>{title}</h1>\n"
     );
     let mark = report.live.as_ref().and_then(LiveReport::mark);
@@ -91,50 +81,24 @@ fn section(out: &mut String, heading: &str, plots: &[Plot]) {
     out.push_str("</div>\n</section>\n");
 }
 
-/// A table with its heading; `rest` is the file that has all rows.
-pub(crate) fn table(out: &mut String, heading: &str, head: &[&str], rows: &[Vec<String>], rest: &str) {
-    let _ = write!(
-        out,
-        "<section>\n<h2>{heading}</h2>\n<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{heading}\">\n<table>\n<thead><tr>"
-    );
-    for cell in head {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows.iter().take(MOST_ROWS) {
-        out.push_str("<tr>");
-        for cell in row {
-            let _ = write!(out, "<td>{}</td>", escape(cell));
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody>\n</table>\n</div>\n");
-    if rows.len() > MOST_ROWS {
-        let _ = writeln!(
-            out,
-            "<p class=\"small\">The first {MOST_ROWS} of {}; all are in <a href=\"{rest}\">{rest}</a>.</p>",
-            rows.len()
-        );
-    }
-    out.push_str("</section>\n");
-}
-
 fn flow_table(out: &mut String, flows: &[FlowReport]) {
     let dash = || "–".to_owned();
     let fixed = |v: Option<f64>, digits: usize| v.map_or_else(dash, |v| format!("{v:.digits$}"));
     let row = |f: &FlowReport| {
-        let main = f.limited_by.shares().into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|m| m.1 > 0.0);
+        let tcp = f.tcp_or_zeros();
+        let shares = tcp.limited_by.shares().into_iter();
+        let main = shares.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|m| m.1 > 0.0);
         vec![
             f.name.clone(),
-            f.tcp.unwrap_or("UDP").to_owned(),
+            f.scheme().to_owned(),
             format!("{:.1}", f.goodput_bps / 1e3),
-            fixed(f.finished_s, 3),
-            f.segments_sent.to_string(),
-            f.retransmits.to_string(),
-            f.timeouts.to_string(),
-            fixed(f.rtt_ms.min, 1),
-            fixed(f.rtt_ms.p50, 1),
-            fixed(f.rtt_ms.p99, 1),
+            fixed(tcp.finished_s, 3),
+            tcp.segments_sent.to_string(),
+            tcp.retransmits.to_string(),
+            tcp.timeouts.to_string(),
+            fixed(tcp.rtt_ms.min, 1),
+            fixed(tcp.rtt_ms.p50, 1),
+            fixed(tcp.rtt_ms.p99, 1),
             main.map_or_else(dash, |(key, share)| {
                 format!("{} {:.0} %", key.replace('_', " "), 100.0 * share)
             }),
@@ -227,7 +191,7 @@ fn link_table(out: &mut String, report: &Report) {
 fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
     let report = outcome.report;
     let mut rows = vec![
-        vec!["bentpipe".to_owned(), report.version.to_owned()],
+        vec!["bentpipe".to_owned(), report.version.clone()],
         vec!["seed".to_owned(), report.seed.map_or_else(String::new, |seed| seed.to_string())],
         vec![
             if report.live.is_some() { "ran" } else { "simulated" }.to_owned(),
@@ -270,13 +234,4 @@ fn manifest(out: &mut String, outcome: &Outcome<'_>, files: &[String]) {
         "<details>\n<summary>The resolved scenario; it is a scenario file itself</summary>\n<pre class=\"code\">{}</pre>\n</details>\n",
         escape(&bentpipe_scenario::to_toml(outcome.scenario))
     );
-}
-
-/// Text as content of an element or attribute.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace('\'', "&#39;")
 }

@@ -2,7 +2,7 @@
 
 use crate::series::{LEAST_BER, any, most, rate_unit, time_axis, time_unit, varies};
 use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
-use bentpipe_sim::report::InstrumentReport;
+use bentpipe_report::InstrumentReport;
 
 /// An instrument's column; empty when it has none of that name.
 fn column(i: &InstrumentReport, key: &str) -> Vec<f64> {
@@ -12,7 +12,7 @@ fn column(i: &InstrumentReport, key: &str) -> Vec<f64> {
 
 /// The pictures of one instrument.
 pub(crate) fn plots(i: &InstrumentReport) -> Vec<Plot> {
-    match i.kind {
+    match i.kind.as_str() {
         "side-channel" => side_channel(i),
         "counters" => counters(i),
         "bins" => bins(i),

@@ -1,4 +1,5 @@
-//! Results as a folder: a page with pictures, tables for other programs, captures of packets, and what made them.
+//! Results as a folder: a page with pictures, tables for other programs, captures of packets, and what made
+//! them.
 
 mod beside;
 mod capture;
@@ -8,6 +9,7 @@ mod file;
 mod html;
 mod instruments;
 mod manifest;
+mod markup;
 mod packet;
 mod pcapng;
 mod series;
@@ -17,9 +19,10 @@ pub use capture::{CaptureFiles, CaptureSink, Captured, Seen};
 pub use error::Error;
 pub use file::make_folder;
 
+use bentpipe_report::Report;
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::run::SharedSink;
-use bentpipe_sim::{Observe, Record, Report, run_recorded};
+use bentpipe_sim::{Observe, Record, run_recorded};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -66,7 +69,8 @@ pub fn run(dir: &Path, scenario: &Scenario) -> Result<(Report, Vec<PathBuf>), Er
     Ok((report, files))
 }
 
-/// Writes all files but the captures, which are there already, into `dir`. Gives their paths, the page first, captures last.
+/// Writes all files but the captures, which are there already, into `dir`. Gives their paths, the page first,
+/// captures last.
 ///
 /// # Errors
 /// When a file cannot be written. Files that are there are whole, files with other names are left alone.

@@ -1,4 +1,5 @@
-//! `manifest.json`: what made these files, enough to make them again. Of a simulated run nothing in it depends on the machine or the wall clock.
+//! `manifest.json`: what made these files, enough to make them again. Of a simulated run nothing in it
+//! depends on the machine or the wall clock.
 
 use crate::Outcome;
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! Bytes for a simulated packet: what would be seen on the wire.
 //!
-//! Addresses: host number n of the simulation is 10.0.0.0 + n + 1. The byte at position p of a stream is p mod 251: a prime, so data
-//! that lands a power of two away from its place is noticed. A datagram begins with its number and its time of sending in
-//! nanoseconds, eight bytes each in network order, as far as they fit.
+//! Addresses: host number n of the simulation is 10.0.0.0 + n + 1. The byte at position p of a stream is p
+//! mod 251: a prime, so data that lands a power of two away from its place is noticed. A datagram begins with
+//! its number and its time of sending in nanoseconds, eight bytes each in network order, as far as they fit.
 
 use bentpipe_base::{Addr, Packet, Proto};
 use bentpipe_wire::{Ends, Ipv4Header, Segment, Sum, UDP, UdpHeader, emit, pseudo_header};

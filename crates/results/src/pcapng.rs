@@ -1,8 +1,9 @@
-//! Writes pcapng (draft-ietf-opsawg-pcapng-03): a section header, one interface for each place where packets are seen, a
-//! block for each packet with its time in nanoseconds, and at the end a block of statistics for each interface.
+//! Writes pcapng (draft-ietf-opsawg-pcapng-03): a section header, one interface for each place where packets
+//! are seen, a block for each packet with its time in nanoseconds, and at the end a block of statistics for
+//! each interface.
 //!
-//! Bytes are little-endian. The file never grows beyond its limit: recording ends with the first packet that would not
-//! fit beside the statistics, and these then say so.
+//! Bytes are little-endian. The file never grows beyond its limit: recording ends with the first packet that
+//! would not fit beside the statistics, and these then say so.
 
 use std::io::{self, Write};
 
@@ -73,7 +74,8 @@ impl<W: Write> Writer<W> {
         Ok(this)
     }
 
-    /// Adds a packet of `original` bytes seen at `interface`, `time` nanoseconds after the start. `bytes` may be its beginning only.
+    /// Adds a packet of `original` bytes seen at `interface`, `time` nanoseconds after the start. `bytes` may
+    /// be its beginning only.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,8 +1,9 @@
-//! Choices for pictures of series: units that suit the values, what varies, which flows and links are worth a picture.
+//! Choices for pictures of series: units that suit the values, what varies, which flows and links are worth a
+//! picture.
 
 use bentpipe_plot::Axis;
+use bentpipe_report::Report;
 use bentpipe_sim::record::{Record, Series};
-use bentpipe_sim::report::Report;
 
 /// Most flows with a curve of their own.
 pub(crate) const MOST_FLOWS: usize = 5;
@@ -78,7 +79,8 @@ pub(crate) fn any(values: &[f64]) -> bool {
     values.iter().any(|v| *v > 0.0)
 }
 
-/// Flows with curves of their own: all when they are few, else those that carried most, in the order of the scenario.
+/// Flows with curves of their own: all when they are few, else those that carried most, in the order of the
+/// scenario.
 pub(crate) fn busiest_flows(report: &Report, record: &Record, most: usize) -> Vec<usize> {
     let goodput = |i: &usize| report.flows.get(*i).map_or(0.0, |f| f.goodput_bps);
     let mut chosen: Vec<usize> = (0..record.flows.len().min(report.flows.len())).collect();
@@ -88,11 +90,12 @@ pub(crate) fn busiest_flows(report: &Report, record: &Record, most: usize) -> Ve
     chosen
 }
 
-/// Directions of links with pictures: those that dropped, queued or were busy; the busiest if none did. Few, the busiest first chosen.
+/// Directions of links with pictures: those that dropped, queued or were busy; the busiest if none did. Few,
+/// the busiest first chosen.
 pub(crate) fn telling_links(report: &Report, record: &Record, most: usize) -> Vec<usize> {
     let weight = |i: &usize| {
         let (l, s) = (&report.links[*i], &record.links[*i]);
-        let dropped = l.drops.values().any(|n| n.as_u64().is_some_and(|n| n > 0));
+        let dropped = l.drops.values().any(|n| *n > 0);
         let changes = ["rate_bps", "one_way_ms", "ber", "fade_db"].iter().any(|k| varies(column(s, k)));
         f64::from(u8::from(dropped)) + f64::from(u8::from(changes)) + l.utilisation
     };

@@ -1,10 +1,11 @@
-//! Tables as CSV (RFC 4180, but with LF): one line of names with units, decimal points, empty where there is no value.
+//! Tables as CSV (RFC 4180, but with LF): one line of names with units, decimal points, empty where there is
+//! no value.
 //!
-//! Series are in long form, one row for each interval and flow or direction of a link: what R, pandas and DuckDB group by, and
-//! what a spreadsheet filters by.
+//! Series are in long form, one row for each interval and flow or direction of a link: what R, pandas and
+//! DuckDB group by, and what a spreadsheet filters by.
 
+use bentpipe_report::{FlowReport, InstrumentReport, LimitedBy, Quantiles, Report};
 use bentpipe_sim::record::{Record, Series};
-use bentpipe_sim::report::{FlowReport, InstrumentReport, Quantiles, Report};
 use core::fmt::Write as _;
 
 /// A number as short as reading it back exactly allows; nothing when there is none.
@@ -61,8 +62,7 @@ pub(crate) fn flows(report: &Report) -> String {
         "name,tcp,start_s,established_s,finished_s,goodput_bps,bytes_acked,segments_sent,retransmits,timeouts,\
          rtt_min_ms,rtt_p50_ms,rtt_p99_ms",
     );
-    let causes = bentpipe_sim::report::LimitedBy::default().shares().map(|(key, _)| key);
-    for key in causes {
+    for key in LimitedBy::CAUSES {
         let _ = write!(out, ",limited_by_{key}");
     }
     let apps = applications(report);
@@ -71,17 +71,19 @@ pub(crate) fn flows(report: &Report) -> String {
     }
     out.push('\n');
     for f in &report.flows {
+        let tcp = f.tcp_or_zeros();
         let mut cells = vec![
             quoted(&f.name),
-            f.tcp.unwrap_or("udp").to_owned(),
+            f.tcp().map_or("udp".to_owned(), |tcp| quoted(&tcp.scheme)),
             number(f.start_s),
-            optional(f.established_s),
-            optional(f.finished_s),
+            optional(tcp.established_s),
+            optional(tcp.finished_s),
             number(f.goodput_bps),
         ];
-        cells.extend([f.bytes_acked, f.segments_sent, f.retransmits, f.timeouts].map(|n| n.to_string()));
-        cells.extend([f.rtt_ms.min, f.rtt_ms.p50, f.rtt_ms.p99].map(optional));
-        cells.extend(f.limited_by.shares().map(|(_, share)| number(share)));
+        let counts = [tcp.bytes_acked, tcp.segments_sent, tcp.retransmits, tcp.timeouts];
+        cells.extend(counts.map(|n| n.to_string()));
+        cells.extend(spread(&tcp.rtt_ms).map(optional));
+        cells.extend(tcp.limited_by.shares().map(|(_, share)| number(share)));
         for (keys, cells_of) in &apps {
             cells.extend(cells_of(f).unwrap_or_else(|| vec![String::new(); keys.len()]));
         }
@@ -96,10 +98,10 @@ type Application = (&'static [&'static str], fn(&FlowReport) -> Option<Vec<Strin
 
 const APPLICATIONS: [Application; 3] = [
     (&["requests_completed", "response_min_ms", "response_p50_ms", "response_p99_ms"], |f| {
-        f.requests.as_ref().map(|r| counted(&[r.completed], &spread(&r.response_ms)))
+        f.tcp()?.requests.as_ref().map(|r| counted(&[r.completed], &spread(&r.response_ms)))
     }),
     (&["writes", "writes_acknowledged", "ack_min_ms", "ack_p50_ms", "ack_p99_ms"], |f| {
-        f.telnet.as_ref().map(|t| counted(&[t.writes, t.acknowledged], &spread(&t.ack_ms)))
+        f.tcp()?.telnet.as_ref().map(|t| counted(&[t.writes, t.acknowledged], &spread(&t.ack_ms)))
     }),
     (
         &[
@@ -114,7 +116,7 @@ const APPLICATIONS: [Application; 3] = [
             "delay_p99_ms",
         ],
         |f| {
-            let u = f.udp.as_ref()?;
+            let u = f.udp()?;
             let counts = [u.sent, u.received, u.lost, u.duplicates, u.reordered];
             let [min, p50, p99] = spread(&u.delay_ms.quantiles);
             Some(counted(&counts, &[u.delay_ms.mean, min, p50, p99]))
@@ -173,7 +175,7 @@ pub(crate) fn links(report: &Report) -> String {
             let _ = write!(out, ",{}", optional(l.carried_bps));
         }
         for cause in &causes {
-            let _ = write!(out, ",{}", l.drops.get(*cause).and_then(serde_json::Value::as_u64).unwrap_or(0));
+            let _ = write!(out, ",{}", l.drops.get(*cause).copied().unwrap_or(0));
         }
         out.push('\n');
     }

@@ -1,6 +1,7 @@
 //! The folder: what lies in it, that it is the same each time, and that faults leave nothing half-written.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use bentpipe_report::TcpReport;
 use bentpipe_results::{Error, Outcome, run, write};
 use bentpipe_scenario::{Scenario, Source};
 use bentpipe_sim::{Observe, run_recorded};
@@ -70,7 +71,7 @@ fn every_row_of_a_table_has_every_column_and_the_sums_are_those_of_the_report() 
     // empty before a flow has begun
     let counts = cells.filter(|c| c[1] == "flow" && !c[place].is_empty());
     let resent: f64 = counts.map(|c| c[place].parse::<f64>().unwrap()).sum();
-    let all: u64 = report.flows.iter().map(|f| f.retransmits).sum();
+    let all: u64 = report.flows.iter().map(|f| f.tcp_or_zeros().retransmits).sum();
     assert!(all > 0 && (resent - all as f64).abs() < 0.5, "{resent} of {all}");
 }
 
@@ -83,13 +84,13 @@ fn what_applications_measured_stands_in_the_table_of_flows_and_on_the_page() {
     let head = lines.next().unwrap();
     let rows: Vec<Vec<&str>> = lines.collect();
     let cell = |flow: usize, column: &str| rows[flow][head.iter().position(|h| *h == column).unwrap()];
-    let place =
-        |has: fn(&bentpipe_sim::report::FlowReport) -> bool| report.flows.iter().position(has).unwrap();
+    let flow = |i: usize| report.flows[i].tcp_or_zeros();
+    let place = |has: fn(&TcpReport) -> bool| (0..report.flows.len()).find(|i| has(flow(*i))).unwrap();
     let (web, typing) = (place(|f| f.requests.is_some()), place(|f| f.telnet.is_some()));
-    let requests = report.flows[web].requests.as_ref().unwrap();
+    let requests = flow(web).requests.as_ref().unwrap();
     assert_eq!(cell(web, "requests_completed"), requests.completed.to_string());
     assert_eq!(cell(web, "response_p99_ms").parse::<f64>().ok(), requests.response_ms.p99);
-    let telnet = report.flows[typing].telnet.as_ref().unwrap();
+    let telnet = flow(typing).telnet.as_ref().unwrap();
     assert_eq!(cell(typing, "writes_acknowledged"), telnet.acknowledged.to_string());
     assert_eq!((cell(typing, "requests_completed"), cell(web, "ack_p50_ms")), ("", ""));
     assert!(!head.contains(&"datagrams_sent"), "no flow has datagrams");

@@ -32,7 +32,7 @@ mod write;
 pub use addresses::host_addresses;
 pub use amount::{Amount, Measures, amount};
 pub use change::{change, length};
-pub use diagnostic::{Diagnostic, Place, nearest};
+pub use diagnostic::{Diagnostic, Place};
 pub use profile::{Profile, profiles};
 pub use reference::reference;
 pub use schema::schema;

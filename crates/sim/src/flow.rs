@@ -12,7 +12,8 @@ pub(crate) const fn ends_itself(app: &App) -> bool {
     matches!(app, App::Transfer(_) | App::Requests { count: Some(_), .. })
 }
 
-/// When the sender had the acknowledgment of its last data byte, or the last answer was complete; `None` before.
+/// When the sender had the acknowledgment of its last data byte, or the last answer was complete; `None`
+/// before.
 pub(crate) fn finished_at(sim: &Simulation, flow: &FlowEnds) -> Option<Instant> {
     match flow.carries {
         Carries::Stream | Carries::Typing => from_end(sim, flow)?.conn.stats().finished_at,
@@ -31,8 +32,8 @@ pub(crate) fn delivered(net: &mut Network) -> Vec<u64> {
     (0..net.flows.len()).map(|i| delivered_by(net, i)).collect()
 }
 
-/// Bytes delivered to the application of flow `i` so far: payload of datagrams, each counted once, or bytes of the stream read in order. Of requests
-/// the answers count.
+/// Bytes delivered to the application of flow `i` so far: payload of datagrams, each counted once, or bytes
+/// of the stream read in order. Of requests the answers count.
 pub(crate) fn delivered_by(net: &mut Network, i: usize) -> u64 {
     let ends = net.flows[i];
     if ends.carries == Carries::Datagrams {
@@ -41,7 +42,8 @@ pub(crate) fn delivered_by(net: &mut Network, i: usize) -> u64 {
     receiver(net, &ends, |c| c.received() - c.readable()).unwrap_or(0)
 }
 
-/// Mean one-way delay in milliseconds of the datagrams of flow `i` that arrived since the last call; `None` without any.
+/// Mean one-way delay in milliseconds of the datagrams of flow `i` that arrived since the last call; `None`
+/// without any.
 pub(crate) fn take_delay_ms(net: &mut Network, i: usize) -> Option<f64> {
     let ends = net.flows[i];
     if ends.carries != Carries::Datagrams {

@@ -1,13 +1,13 @@
 //! Measuring instruments: what the people of the Ka-band experiment had beside their link.
 //!
-//! A side channel sees bit errors and nothing of the traffic; counters and bins see packets and nothing of the bits. Each
-//! writes a row at the end of each of its intervals.
+//! A side channel sees bit errors and nothing of the traffic; counters and bins see packets and nothing of
+//! the bits. Each writes a row at the end of each of its intervals.
 
 use crate::build::Network;
 use crate::flow;
-use crate::report::InstrumentReport;
 use bentpipe_base::{Duration, Instant, Purpose, Rate, RngSlot};
 use bentpipe_link::LinkStats;
+use bentpipe_report::InstrumentReport;
 use bentpipe_scenario::{InstrumentKind, InstrumentSpec, Scenario};
 
 /// A side channel looks at the link once in each of its seconds: errored seconds are seconds.
@@ -65,7 +65,7 @@ impl Instruments {
                 before: LinkStats::EMPTY,
                 delivered: 0,
                 seen: Seen::default(),
-                report: InstrumentReport::new(spec),
+                report: empty(spec),
                 spec: spec.clone(),
             }
         };
@@ -104,6 +104,22 @@ impl Instruments {
         }
         self.0.into_iter().map(|i| i.report).collect()
     }
+}
+
+/// The table of an instrument before its first row.
+fn empty(spec: &InstrumentSpec) -> InstrumentReport {
+    let (kind, columns) = match spec.kind {
+        InstrumentKind::SideChannel { .. } => {
+            ("side-channel", ["time_s", "fade_db", "link_ber", "measured_ber", "errored_seconds"])
+        }
+        InstrumentKind::Counters { .. } => {
+            ("counters", ["time_s", "packets", "bytes", "packets_in_error", "packets_dropped"])
+        }
+        InstrumentKind::Bins { .. } => {
+            ("bins", ["time_s", "goodput_bytes_per_s", "packets", "packets_in_error", "packet_error_share"])
+        }
+    };
+    InstrumentReport::new(&spec.name, kind, &columns)
 }
 
 /// The first of the times `at`, `at + every`, ... that is not over at `now`.

@@ -1,7 +1,8 @@
 //! Sampling a run: one row of figures at the end of each interval.
 //!
-//! How long a run will take is not known beforehand (it may end with its flows), so intervals begin short, and whenever there are too many of them two and two
-//! are put together. Looking changes nothing: a run that is watched gives the same report.
+//! How long a run will take is not known beforehand (it may end with its flows), so intervals begin short,
+//! and whenever there are too many of them two and two are put together. Looking changes nothing: a run that
+//! is watched gives the same report.
 
 use crate::build::Network;
 use crate::flow;
@@ -205,7 +206,8 @@ fn followed(scenario: &Scenario, net: &Network, most: usize) -> Vec<Followed> {
         .take(most)
         .filter_map(|i| {
             let ends = net.flows[i];
-            // an address is the place of its host among the nodes; data may flow against the way the connection was opened
+            // an address is the place of its host among the nodes; data may flow against the way the
+            // connection was opened
             let (out, back) = links_of(ends.from.1.0 as usize)?;
             Some(Followed {
                 flow: i,

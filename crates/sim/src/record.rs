@@ -1,4 +1,5 @@
-//! What was seen during a run, for pictures and tables: series at fixed intervals and the points of a time-sequence plot.
+//! What was seen during a run, for pictures and tables: series at fixed intervals and the points of a
+//! time-sequence plot.
 //!
 //! The report says how a run came out; a record says how it went. Units stand in the keys of the columns.
 
@@ -42,8 +43,8 @@ pub struct Column {
     pub values: Vec<f64>,
 }
 
-/// Columns of a flow. Values are those at the end of an interval unless said; windows of intervals that were put together are those of the last, the
-/// others sums where they count and else means.
+/// Columns of a flow. Values are those at the end of an interval unless said; windows of intervals that were
+/// put together are those of the last, the others sums where they count and else means.
 pub const FLOW_COLUMNS: [&str; 9] = [
     // bytes that reached the application in the interval x 8 / its length
     "goodput_bps",

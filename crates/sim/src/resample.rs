@@ -3,8 +3,9 @@
 use crate::record::{Column, Merge, Record, Series, merge_of};
 
 impl Record {
-    /// Takes in the flows of `other`, whose samples were taken at other times: states become the last value before the end of an interval, counts are
-    /// summed, everything else is a mean weighted with time. No count is lost: what comes after the last interval belongs to it.
+    /// Takes in the flows of `other`, whose samples were taken at other times: states become the last value
+    /// before the end of an interval, counts are summed, everything else is a mean weighted with time. No
+    /// count is lost: what comes after the last interval belongs to it.
     pub fn take_flows(&mut self, other: &Self) {
         for flow in &other.flows {
             let column = |c: &Column| {

@@ -1,7 +1,7 @@
 //! Static routes: fewest hops between routers, then the port to the host; explicit routes on top.
 //!
-//! A host has one link, so the way to it is the way to the node it hangs on. Ways are computed between routers only: the cost
-//! grows with the number of routers, not of hosts.
+//! A host has one link, so the way to it is the way to the node it hangs on. Ways are computed between
+//! routers only: the cost grows with the number of routers, not of hosts.
 
 use bentpipe_base::Port;
 use bentpipe_scenario as spec;

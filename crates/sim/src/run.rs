@@ -2,16 +2,14 @@
 
 use crate::build::{Network, build};
 use crate::flow::{delivered, ends_itself, finished};
-use crate::flow_report::flow_report;
-use crate::gateway_report::gateway_reports;
 use crate::instrument::Instruments;
 use crate::observe::{Observe, Sampler};
 use crate::record::Record;
-use crate::report::{InstrumentReport, LinkReport, QueueReport, Report};
+use crate::{reference, report};
 use bentpipe_base::trace::{Event, Mask, Sink};
 use bentpipe_base::{Duration, Instant, NodeId};
+use bentpipe_report::{InstrumentReport, Report, rate_bps};
 use bentpipe_scenario::{Scenario, Stop};
-use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -23,7 +21,8 @@ pub fn run(scenario: &Scenario) -> Report {
 /// A sink that its owner can still reach after the run.
 pub type SharedSink = Rc<RefCell<dyn Sink>>;
 
-/// Runs `scenario` to its end and records it; `listen` may add a sink of its own, made for the network that was built.
+/// Runs `scenario` to its end and records it; `listen` may add a sink of its own, made for the network that
+/// was built.
 pub fn run_recorded(
     scenario: &Scenario,
     watch: &Observe,
@@ -63,7 +62,7 @@ fn observe(
     let measured = after.since(&before, measured_until.since(from));
     let record = watchers.sampler.map(|s| s.finish(&mut net));
     let instruments = watchers.instruments.finish(&mut net);
-    (report(scenario, &mut net, &measured, instruments), record)
+    (report_of(scenario, &mut net, &measured, instruments), record)
 }
 
 /// What is counted over the interval that is measured.
@@ -83,7 +82,7 @@ impl Counts {
     /// Per second since `before`, `interval` ago.
     fn since(&self, before: &Self, interval: Duration) -> Measured {
         let rates = |after: &[u64], before: &[u64]| {
-            after.iter().zip(before).map(|(a, b)| per_second(a - b, interval)).collect()
+            after.iter().zip(before).map(|(a, b)| rate_bps(a - b, interval)).collect()
         };
         Measured {
             goodput_bps: rates(&self.delivered, &before.delivered),
@@ -133,7 +132,8 @@ struct Watchers {
 }
 
 impl Watchers {
-    /// Runs the network until `until`, or until nothing is pending if `may_end`, and lets everybody look in between.
+    /// Runs the network until `until`, or until nothing is pending if `may_end`, and lets everybody look in
+    /// between.
     fn advance(&mut self, net: &mut Network, pending: &mut Pending, until: Instant, may_end: bool) {
         loop {
             let sample = self.sampler.as_ref().map_or(Instant::NEVER, Sampler::next);
@@ -196,49 +196,22 @@ fn advance(net: &mut Network, pending: &mut Pending, until: Instant) {
     }
 }
 
-fn report(
+fn report_of(
     scenario: &Scenario,
     net: &mut Network,
     measured: &Measured,
     instruments: Vec<InstrumentReport>,
 ) -> Report {
     let goodput = &measured.goodput_bps;
-    let flows = (0..scenario.flows.len()).map(|i| flow_report(scenario, net, i, goodput[i])).collect();
+    let flows =
+        (0..scenario.flows.len()).map(|i| report::flow_report(scenario, net, i, goodput[i])).collect();
     let ran = net.sim.now().since(Instant::ZERO);
-    let mut links = link_reports(net);
+    let mut links = report::link_reports(net);
     for (link, carried) in links.iter_mut().zip(&measured.carried_bps) {
         link.carried_bps = Some(*carried);
     }
-    let mut report = Report::assemble(scenario, ran, flows, links, instruments);
-    report.gateways = gateway_reports(net);
-    report.compare(scenario);
+    let mut report = report::assemble(scenario, ran, flows, links, instruments);
+    report.gateways = report::gateway_reports(net);
+    reference::compare(&mut report, scenario);
     report
-}
-
-fn per_second(bytes: u64, interval: Duration) -> f64 {
-    if interval.is_zero() { 0.0 } else { bytes as f64 * 8.0 / interval.as_secs_f64() }
-}
-
-/// What the links of a network have done up to now.
-pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
-    let run = net.sim.now().since(Instant::ZERO);
-    let links = net.links.clone();
-    let mut reports = Vec::with_capacity(links.len());
-    for (name, id) in links {
-        let Some((link, mut cx)) = net.sim.link(id) else { continue };
-        let s = link.stats(&mut cx);
-        reports.push(LinkReport {
-            name,
-            utilisation: s.utilisation(run),
-            packets: s.served.packets,
-            drops: s
-                .drops()
-                .map(|(cause, n)| (cause.key().to_string(), Value::from(n)))
-                .collect::<Map<_, _>>(),
-            marked: s.marked,
-            carried_bps: None,
-            queue_packets: QueueReport { mean: s.queue_mean(run), peak: s.queue_peak },
-        });
-    }
-    reports
 }

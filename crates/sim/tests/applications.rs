@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
+use bentpipe_report::Report;
 use bentpipe_scenario::{App, FlowSpec, Pattern, Reader, Scenario, Source, load};
-use bentpipe_sim::{Observe, Report, run, run_recorded};
+use bentpipe_sim::{Observe, run, run_recorded};
 use bentpipe_tcp::Validation;
 
 /// Two hosts on one link of `rate` and `delay`; segments of 1000 B, every one acknowledged.
@@ -45,24 +46,25 @@ fn web(request: u64, response: u64, think: Duration, count: u64) -> Scenario {
 #[test]
 fn an_answer_takes_the_round_trips_of_slow_start() {
     let one = run(&web(300, 30_000, Duration::ZERO, 1));
-    let r = one.flows[0].requests.clone().unwrap();
+    let r = one.flows[0].tcp().unwrap().requests.clone().unwrap();
     let first = r.response_ms.min.unwrap();
     assert!((2400.0..2401.0).contains(&first), "4 round trips: {first} ms");
     let three = run(&web(300, 30_000, Duration::ZERO, 3));
     let flow = &three.flows[0];
-    let r = flow.requests.clone().unwrap();
+    let tcp = flow.tcp().unwrap();
+    let r = tcp.requests.clone().unwrap();
     let later = r.response_ms.min.unwrap();
     assert_eq!(r.completed, 3);
     assert!((600.0..601.0).contains(&later), "1 round trip: {later} ms");
     // the handshake, 4 + 1 + 1 round trips
-    let finished = flow.finished_s.unwrap();
+    let finished = tcp.finished_s.unwrap();
     assert!((7.0 * 0.6..7.0 * 0.6 + 0.003).contains(&finished), "{finished} s");
     assert!((three.simulated_s - finished).abs() < 1e-9, "stop = finished ends the run with the last answer");
     // goodput counts the answers, and the data's sender is the one that answers
     let delivered = flow.goodput_bps * three.simulated_s / 8.0;
     assert!((delivered - 90_000.0).abs() < 1e-3, "{delivered} B");
     assert_eq!(
-        (flow.segments_sent, flow.bytes_acked),
+        (tcp.segments_sent, tcp.bytes_acked),
         (90, 90_000 - 30_000),
         "the last answer's ACKs are under way"
     );
@@ -72,7 +74,7 @@ fn an_answer_takes_the_round_trips_of_slow_start() {
 /// 10 segments of a request from the same window: 2, 4 and the rest in three round trips, the last of which brings a small answer.
 #[test]
 fn a_request_larger_than_the_window_takes_its_round_trips_too() {
-    let r = run(&web(10_000, 500, Duration::ZERO, 1)).flows[0].requests.clone().unwrap();
+    let r = run(&web(10_000, 500, Duration::ZERO, 1)).flows[0].tcp().unwrap().requests.clone().unwrap();
     let first = r.response_ms.min.unwrap();
     assert!((1800.0..1801.0).contains(&first), "{first} ms");
 }
@@ -82,10 +84,10 @@ fn a_request_larger_than_the_window_takes_its_round_trips_too() {
 fn thinking_long_costs_the_window_where_idle_windows_restart() {
     let mut s = web(300, 30_000, seconds(1000), 5);
     s.flows[0].sender.validation = Validation::Restart;
-    let restarted = run(&s).flows[0].requests.clone().unwrap().response_ms.min.unwrap();
+    let restarted = run(&s).flows[0].tcp().unwrap().requests.clone().unwrap().response_ms.min.unwrap();
     assert!((2400.0..2401.0).contains(&restarted), "{restarted} ms");
     s.flows[0].sender.validation = Validation::Keep;
-    let kept = run(&s).flows[0].requests.clone().unwrap().response_ms.min.unwrap();
+    let kept = run(&s).flows[0].tcp().unwrap().requests.clone().unwrap().response_ms.min.unwrap();
     assert!((600.0..601.0).contains(&kept), "{kept} ms");
 }
 
@@ -97,10 +99,10 @@ fn a_slow_reader_of_answers_holds_the_server() {
     s.flows[0].receiver.receive_buffer = bentpipe_tcp::ReceiveBuffer::Fixed(Size(64_000));
     let report = run(&s);
     let flow = &report.flows[0];
-    let took = flow.requests.clone().unwrap().response_ms.min.unwrap() / 1e3;
+    let took = flow.tcp().unwrap().requests.clone().unwrap().response_ms.min.unwrap() / 1e3;
     // 60 s of reading and a round trip; and the flights of slow start below the 30 kB that are read in one cost (28 + 26 + 22 + 14) / 30 of it
     assert!((62.3..62.5).contains(&took), "3 MB at 400 kbit/s are 60 s: {took}");
-    assert!(flow.limited_by.receiver_window > 0.8, "{:?}", flow.limited_by);
+    assert!(flow.tcp().unwrap().limited_by.receiver_window > 0.8, "{flow:?}");
 }
 
 fn typing(nagle: bool) -> Report {
@@ -114,7 +116,7 @@ fn typing(nagle: bool) -> Report {
 /// Without Nagle's algorithm every write leaves at once: a round trip.
 #[test]
 fn without_nagle_a_key_takes_a_round_trip() {
-    let t = typing(false).flows[0].telnet.clone().unwrap();
+    let t = typing(false).flows[0].tcp().unwrap().telnet.clone().unwrap();
     // 4000 s / 200 ms, 4 standard deviations of a Poisson number; the last round trip's are not acknowledged yet
     assert!((20_000 - 566..20_000 + 566).contains(&t.writes), "{}", t.writes);
     assert!(t.acknowledged <= t.writes && t.acknowledged + 30 > t.writes);
@@ -128,7 +130,7 @@ fn without_nagle_a_key_takes_a_round_trip() {
 #[test]
 fn with_nagle_a_key_waits_for_the_one_before() {
     let report = typing(true);
-    let t = report.flows[0].telnet.clone().unwrap();
+    let t = report.flows[0].tcp().unwrap().telnet.clone().unwrap();
     let (round_trip, typed) = (600.0, 3.0);
     let none_typed = 0.049_787_068; // exp(-3)
     let alone = none_typed / (typed + none_typed);
@@ -138,7 +140,7 @@ fn with_nagle_a_key_waits_for_the_one_before() {
         assert!((got - expected).abs() < 9.0 + 0.004 * expected, "{q}: {got} ms, expected {expected}");
     }
     // far fewer segments than keys
-    assert!(report.flows[0].segments_sent < t.writes / 2);
+    assert!(report.flows[0].tcp().unwrap().segments_sent < t.writes / 2);
     assert!(report.to_text().contains("writes acknowledged: after "), "{}", report.to_text());
 }
 
@@ -150,7 +152,7 @@ fn md1(rho: f64, seed: u64) -> (f64, f64) {
     let mut s = scenario("8 Mbit/s", "250 ms", App::Udp { size: Size(972), pattern });
     s.seed = seed;
     let report = run(&s);
-    let u = report.flows[0].udp.clone().unwrap();
+    let u = report.flows[0].udp().unwrap();
     assert_eq!((u.lost, u.duplicates, u.reordered), (0, 0, 0));
     assert!((u.delay_ms.quantiles.min.unwrap() - 251.0).abs() < 1e-9);
     (u.delay_ms.mean.unwrap() - 251.0, report.links[0].queue_packets.mean)
@@ -184,9 +186,9 @@ fn datagrams_lost_in_a_queue_are_reported() {
     s.links[0].forward.buffer = bentpipe_scenario::Buffer::Packets(10);
     let report = run(&s);
     let flow = &report.flows[0];
-    let u = flow.udp.clone().unwrap();
+    let u = flow.udp().unwrap();
     assert_eq!(u.sent, 200_001, "one every 500 us, at 0 s and at 100 s too");
-    let dropped = report.links[0].drops["queue_full"].as_u64().unwrap();
+    let dropped = report.links[0].drops["queue_full"];
     // not known yet are those that were dropped in the last 261 ms, the time through the queue and the link
     assert!(u.lost <= dropped && u.lost + 265 > dropped, "{} of {dropped} are known to be lost", u.lost);
     assert!((flow.goodput_bps - u.received as f64 * 972.0 * 8.0 / 100.0).abs() < 1e-6);
@@ -248,7 +250,7 @@ fn parallel() -> Scenario {
 }
 
 fn last_finish(report: &Report) -> f64 {
-    report.flows.iter().map(|f| f.finished_s.unwrap()).fold(0.0, f64::max)
+    report.flows.iter().map(|f| f.tcp().unwrap().finished_s.unwrap()).fold(0.0, f64::max)
 }
 
 #[test]
@@ -273,7 +275,7 @@ fn slow_and_pausing_readers_hold_only_their_connection() {
     s.flows[2].reader =
         Reader::Pause { from: Instant(1_000_000_000), to: Instant(20_000_000_000), every: None };
     let report = run(&s);
-    let done: Vec<f64> = report.flows.iter().map(|f| f.finished_s.unwrap()).collect();
+    let done: Vec<f64> = report.flows.iter().map(|f| f.tcp().unwrap().finished_s.unwrap()).collect();
     assert!(done[0] < 3.0 && done[3] < 3.0, "{done:?}");
     assert!((8.0..11.5).contains(&done[1]), "{done:?}");
     assert!((20.0..25.0).contains(&done[2]), "{done:?}");
@@ -282,7 +284,7 @@ fn slow_and_pausing_readers_hold_only_their_connection() {
     let reads_never = |f: &mut FlowSpec| f.reader = Reader::StopAt(Instant(500_000_000));
     reads_never(&mut s.flows[3]);
     let report = run(&s);
-    assert_eq!((report.flows[3].finished_s, report.transfers[0].finished_s), (None, None));
+    assert_eq!((report.flows[3].tcp().unwrap().finished_s, report.transfers[0].finished_s), (None, None));
     assert!((report.simulated_s - 100.0).abs() < 1e-9 && report.to_text().contains("not complete"));
 }
 
@@ -315,6 +317,6 @@ fn a_mixed_run_repeats_byte_for_byte() {
     let (a, b) = (mixed(1, false), mixed(1, false));
     assert_eq!((a.to_json(), a.to_text()), (b.to_json(), b.to_text()));
     assert_ne!(a.to_json(), mixed(2, false).to_json());
-    let sent = |r: &Report| r.flows[2..5].iter().map(|f| f.udp.as_ref().unwrap().sent).collect::<Vec<_>>();
+    let sent = |r: &Report| r.flows[2..5].iter().map(|f| f.udp().unwrap().sent).collect::<Vec<_>>();
     assert_eq!(sent(&a), sent(&mixed(1, true)));
 }

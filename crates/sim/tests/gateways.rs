@@ -6,9 +6,9 @@
 mod support;
 
 use bentpipe_base::{Addr, Body};
+use bentpipe_report::{Metric, Report};
 use bentpipe_scenario::Scenario;
-use bentpipe_sim::metric::Metric;
-use bentpipe_sim::{Report, reference, run};
+use bentpipe_sim::{reference, run};
 use std::path::Path;
 use support::{DUMBBELL, GRAPH, SATELLITE, edit, loads};
 

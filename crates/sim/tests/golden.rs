@@ -1,8 +1,10 @@
 //! Same scenario, seed and version: identical bytes, in debug and release builds and on any machine.
 //!
-//! The committed fingerprints are of whole JSON reports. `make test` runs this in both profiles. A change of the engine's behaviour changes
-//! them: look at what changed, then write them anew with `BLESS=1 cargo test -p bentpipe-sim --test golden`. They are also a part of the name under
-//! which sweeps store a run (`bentpipe_sim::FINGERPRINTS`), so that runs of before and after are never mixed, and nobody has to think of it.
+//! The committed fingerprints are of whole JSON reports. `make test` runs this in both profiles. A change of
+//! the engine's behaviour changes them: look at what changed, then write them anew with `BLESS=1 cargo test
+//! -p bentpipe-sim --test golden`. They are also a part of the name under which sweeps store a run
+//! (`bentpipe_sim::FINGERPRINTS`), so that runs of before and after are never mixed, and nobody has to think
+//! of it.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -10,6 +12,7 @@
 #[path = "../../scenario/tests/support/mod.rs"]
 mod support;
 
+use bentpipe_report::Report;
 use bentpipe_scenario::{Source, load};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -62,6 +65,8 @@ fn reports_are_the_same_bytes_everywhere() {
     for (name, sets, seed) in RUNS {
         let json = report(name, sets, seed);
         assert_eq!(json, report(name, sets, seed), "a second run of {name} differs from the first");
+        let read = Report::from_json(&json).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(json, read.to_json(), "{name}, read and written again");
         let _ = writeln!(lines, "{:016x} {name} {sets:?} seed {seed}", fingerprint(&json));
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.txt");

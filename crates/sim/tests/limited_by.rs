@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
+use bentpipe_report::Report;
 use bentpipe_scenario::{Source, load};
-use bentpipe_sim::Report;
 
 /// A GEO path of 10 Mbit/s and 560 ms between two hosts, one flow; `host` and `flow` are extra keys.
 fn run(link: &str, host: &str, flow: &str) -> Report {
@@ -21,7 +21,7 @@ fn run(link: &str, host: &str, flow: &str) -> Report {
 
 #[track_caller]
 fn largest(report: &Report, cause: &str) {
-    let shares = report.flows[0].limited_by.shares();
+    let shares = report.flows[0].tcp().unwrap().limited_by.shares();
     let sum: f64 = shares.iter().map(|s| s.1).sum();
     assert!((sum - 1.0).abs() < 1e-9, "shares sum to {sum}");
     let (first, share) = shares.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
@@ -37,7 +37,7 @@ fn limited_by_handshake() {
     // nothing gets through: the connection never opens
     let report = run("loss = 1.0", "tcp = \"sack\"", "app = \"bulk\"");
     largest(&report, "handshake");
-    assert_eq!(report.flows[0].established_s, None);
+    assert_eq!(report.flows[0].tcp().unwrap().established_s, None);
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn limited_by_recovery() {
 fn packets_are_accounted_for() {
     let report = run("loss = 1e-2\nber = 1e-6", "tcp = \"cubic\"", "app = { transfer = \"1 MB\" }");
     let flow = &report.flows[0];
-    assert!(flow.finished_s.is_some(), "{flow:?}");
-    assert_eq!(flow.bytes_acked, 1_000_000);
+    assert!(flow.tcp().unwrap().finished_s.is_some(), "{flow:?}");
+    assert_eq!(flow.tcp().unwrap().bytes_acked, 1_000_000);
     let link = |name: &str| report.links.iter().find(|l| l.name == name).unwrap();
-    let lost: u64 = link("bottleneck").drops.values().filter_map(serde_json::Value::as_u64).sum();
+    let lost: u64 = link("bottleneck").drops.values().sum();
     assert!(lost > 10);
     assert_eq!(link("bottleneck").packets - lost, link("dst1-access").packets);
     assert_eq!(link("dst1-access-return").packets, link("bottleneck-return").packets);

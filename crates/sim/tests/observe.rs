@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
 use bentpipe_base::{Duration, Instant};
+use bentpipe_report::Report;
 use bentpipe_scenario::{App, Direction, InstrumentKind, InstrumentSpec, Scenario, Source, load};
 use bentpipe_sim::record::SequenceKind;
-use bentpipe_sim::{Observe, Record, Report, run, run_recorded};
+use bentpipe_sim::{Observe, Record, run, run_recorded};
 
 fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
     let sets: Vec<_> = sets.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -61,18 +62,17 @@ fn series_add_up_to_the_report() {
             goodput[..n - 1].iter().sum::<f64>() * every + goodput[n - 1] * (60.0 - record.time_s[n - 2]);
         assert!((mean / 60.0 / flow.goodput_bps - 1.0).abs() < 1e-9, "{mean} {}", flow.goodput_bps);
         let resent: f64 = series.column("retransmits").unwrap().iter().filter(|v| !v.is_nan()).sum();
-        assert!((resent - flow.retransmits as f64).abs() < 0.5);
+        assert!((resent - flow.tcp().unwrap().retransmits as f64).abs() < 0.5);
         let rtt: Vec<f64> =
             series.column("rtt_ms").unwrap().iter().copied().filter(|v| !v.is_nan()).collect();
-        assert!(rtt.iter().all(|r| *r >= flow.rtt_ms.min.unwrap() - 0.1), "{rtt:?}");
+        assert!(rtt.iter().all(|r| *r >= flow.tcp().unwrap().rtt_ms.min.unwrap() - 0.1), "{rtt:?}");
     }
     for (link, series) in report.links.iter().zip(&record.links) {
         assert_eq!(series.name, link.name);
         let peak = series.column("queue_peak_packets").unwrap().iter().copied().fold(0.0, f64::max);
         assert!((peak - f64::from(link.queue_packets.peak)).abs() < 0.5, "{}", link.name);
         let lost: f64 = series.column("lost").unwrap().iter().sum();
-        let drops: u64 =
-            link.drops.iter().filter(|(k, _)| *k != "queue_full").map(|(_, v)| v.as_u64().unwrap()).sum();
+        let drops: u64 = link.drops.iter().filter(|(k, _)| *k != "queue_full").map(|(_, v)| v).sum();
         assert!((lost - drops as f64).abs() < 0.5);
     }
 }
@@ -84,7 +84,7 @@ fn a_time_sequence_plot_tells_new_from_resent() {
     for sequence in &record.sequences {
         assert_eq!(sequence.omitted, 0);
         let count = |kind| sequence.points.iter().filter(|p| p.kind == kind).count() as u64;
-        let flow = &report.flows[sequence.flow];
+        let flow = report.flows[sequence.flow].tcp().unwrap();
         // whatever the sender's host gave to its link
         assert_eq!(count(SequenceKind::Sent) + count(SequenceKind::Resent), flow.segments_sent);
         assert_eq!(count(SequenceKind::Resent), flow.retransmits);
@@ -106,10 +106,10 @@ fn the_sender_of_answers_is_followed() {
     let points = &record.sequences[0].points;
     let sent =
         points.iter().filter(|p| matches!(p.kind, SequenceKind::Sent | SequenceKind::Resent)).count() as u64;
-    assert_eq!(sent, report.flows[0].segments_sent);
+    assert_eq!(sent, report.flows[0].tcp().unwrap().segments_sent);
     let acked = points.iter().filter(|p| p.kind == SequenceKind::Acknowledged).map(|p| p.offset).max();
     // the run ends when the last answer is complete, its last ACKs on their way
-    assert_eq!(acked, Some(report.flows[0].bytes_acked));
+    assert_eq!(acked, Some(report.flows[0].tcp().unwrap().bytes_acked));
     assert!(acked > Some(300_000));
 }
 
@@ -145,7 +145,7 @@ fn instruments_write_a_row_for_each_interval() {
     let packets: f64 = router.rows.iter().map(|r| r[1]).sum();
     assert!((packets - link.packets as f64).abs() < 0.5);
     let errors: f64 = bins.rows.iter().map(|r| r[3]).sum();
-    assert!((errors - link.drops["bit_error"].as_u64().unwrap() as f64).abs() < 0.5 && errors > 0.0);
+    assert!((errors - link.drops["bit_error"] as f64).abs() < 0.5 && errors > 0.0);
     let goodput: f64 = bins.rows.iter().zip([40.0, 40.0, 20.0]).map(|(r, s)| r[1] * s / 100.0).sum();
     assert!((goodput * 8.0 / report.total.goodput_bps - 1.0).abs() < 1e-9);
 }
@@ -157,7 +157,7 @@ fn flows_that_finish_before_the_measure_begins_end_the_run_there() {
     let mut scenario = scenario(text, &[("size", "10 kB")]);
     scenario.measure = Some((Instant(20_000_000_000), Instant(900_000_000_000)));
     let report = run(&scenario);
-    assert!(report.flows[0].finished_s < Some(20.0));
+    assert!(report.flows[0].tcp().unwrap().finished_s < Some(20.0));
     assert!((report.simulated_s - 20.0).abs() < 1e-9, "{} s", report.simulated_s);
     assert_eq!(report.to_json(), watched(&scenario).0.to_json());
 }

@@ -17,8 +17,8 @@ fn file(name: &str, sets: &[(&str, &str)]) -> Scenario {
     loads(&std::fs::read_to_string(path).unwrap(), sets)
 }
 
-/// Bytes that `flows` `NewReno` connections get through a bottleneck in 300 s, beside low-priority packets at 40 % of its rate or none. Without errors, so that none is
-/// drawn otherwise for the packets beside.
+/// Bytes that `flows` `NewReno` connections get through a bottleneck in 300 s, beside low-priority packets at
+/// 40 % of its rate or none. Without errors, so that none is drawn otherwise for the packets beside.
 fn beside_probes(flows: &str, discipline: &str, probes: bool) -> f64 {
     let sets = [("tcp", "newreno"), ("flows", flows), ("loss", "0"), ("discipline", discipline)];
     let mut net = build::build(&file("swift-goodput", &sets));
@@ -43,7 +43,8 @@ fn beside_probes(flows: &str, discipline: &str, probes: bool) -> f64 {
     net.flows.iter().map(received).sum()
 }
 
-/// One connection that its window limits, and eleven that fill the link almost, are served as without probes. Where marks are ignored the same packets cost the eleven a third.
+/// One connection that its window limits, and eleven that fill the link almost, are served as without probes.
+/// Where marks are ignored the same packets cost the eleven a third.
 #[test]
 fn low_priority_packets_cost_others_less_than_one_percent() {
     for flows in ["1", "11"] {
@@ -135,7 +136,8 @@ fn priority_is_assumed_where_a_queue_serves_probes_last() {
     assert!(other["fallback"].as_str().unwrap().contains("a quarter"), "{other}");
 }
 
-/// A SYN's window has no scale, so that a speedy start opens 64 KB at most, and `probe_cap` may be less: the rest is slow start, whatever window the receiver has.
+/// A SYN's window has no scale, so that a speedy start opens 64 KB at most, and `probe_cap` may be less: the
+/// rest is slow start, whatever window the receiver has.
 #[test]
 fn a_start_that_ended_early_goes_on_in_slow_start() {
     let seconds = |tcp: &str, window: &str| {
@@ -145,7 +147,7 @@ fn a_start_that_ended_early_goes_on_in_slow_start() {
              access = {{ rate = \"1 Gbit/s\", delay = \"1 ms\", buffer = \"100000 packets\" }}\n\
              [host]\ntcp = {tcp}\n{window}\n[[flows]]\nname = \"f\"\nfrom = \"src1\"\nto = \"dst1\"\napp = {{ transfer = \"20 MB\" }}\n"
         );
-        run(&loads(&text, &[])).flows[0].finished_s.unwrap()
+        run(&loads(&text, &[])).flows[0].tcp().unwrap().finished_s.unwrap()
     };
     for window in ["window = \"64 MiB\"", ""] {
         let sack = seconds("\"sack\"", window);
@@ -165,18 +167,15 @@ fn swift_is_accepted_with_a_note() {
     assert!(!long["words"].as_str().unwrap().contains("2020"), "{long}");
 }
 
-/// Five connections beside five of `NewReno`, equal round trips, no errors, windows that together are more than path and queue hold: the share of a fair share that
-/// they take.
+/// Five connections beside five of `NewReno`, equal round trips, no errors, windows that together are more
+/// than path and queue hold: the share of a fair share that they take.
 fn share(tcp: &str, discipline: &str, seed: u64) -> f64 {
     let sets = [("loss", "0"), ("ground", "273 ms"), ("window", "128 segments"), ("duration", "300 s")];
     let mut scenario =
         file("swift-fairness", &[&[("tcp_x", tcp), ("discipline", discipline)], &sets[..]].concat());
     scenario.seed = seed;
     let report = run(&scenario);
-    let lost = report
-        .links
-        .iter()
-        .map(|l| l.drops.get("queue_full").and_then(serde_json::Value::as_u64).unwrap_or(0));
+    let lost = report.links.iter().map(|l| l.drops.get("queue_full").copied().unwrap_or(0));
     assert!(lost.sum::<u64>() > 100, "it is congested");
     let sum = |name: &str| {
         report.flows.iter().filter(|f| f.name.starts_with(name)).map(|f| f.goodput_bps).sum::<f64>()
@@ -184,7 +183,8 @@ fn share(tcp: &str, discipline: &str, seed: u64) -> f64 {
     2.0 * sum("x") / (sum("x") + sum("y"))
 }
 
-/// Ten seeds on which nothing was chosen. Within 15 % of a fair share, where probes are served last and where they are not; the paper's Swift takes half as much again.
+/// Ten seeds on which nothing was chosen. Within 15 % of a fair share, where probes are served last and where
+/// they are not; the paper's Swift takes half as much again.
 #[test]
 fn gated_swift_takes_a_fair_share_of_a_congested_link() {
     for discipline in ["pushout", "fifo"] {

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
+use bentpipe_report::Report;
 use bentpipe_scenario::{Source, load};
-use bentpipe_sim::{Report, run};
+use bentpipe_sim::run;
 
 /// Bulk transfers of `bulk` flows over 10 Mbit/s and a round trip of 50 ms, whose queue holds 600 ms; and 64 kbit/s of datagrams beside them, as of a call.
 fn report(discipline: &str, bulk: usize, ecn: bool, seed: u64) -> Report {
@@ -27,7 +28,7 @@ fn report(discipline: &str, bulk: usize, ecn: bool, seed: u64) -> Report {
 fn call(report: &Report) -> (f64, f64) {
     let call = report.flows.last().unwrap();
     let bulk: f64 = report.flows[..report.flows.len() - 1].iter().map(|f| f.goodput_bps).sum();
-    (call.udp.clone().unwrap().delay_ms.quantiles.p99.unwrap(), bulk / 1e6)
+    (call.udp().unwrap().delay_ms.quantiles.p99.unwrap(), bulk / 1e6)
 }
 
 #[test]
@@ -46,8 +47,8 @@ fn with_ecn_codel_marks_and_nothing_is_sent_again() {
     let report = report("\"codel\"", 1, true, 1);
     let link = report.links.iter().find(|l| l.name == "bottleneck").unwrap();
     // datagrams do not understand it: some of them may be dropped
-    let retransmits = report.flows[0].retransmits;
-    let dropped = link.drops.get("aqm").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let retransmits = report.flows[0].tcp().unwrap().retransmits;
+    let dropped = link.drops.get("aqm").copied().unwrap_or(0);
     assert!(link.marked.unwrap() > 20 && dropped < 30, "{:?} {dropped}", link.marked);
     // but for the start: slow start fills the buffer before CoDel has counted far enough
     assert!(retransmits == 0 || link.drops.contains_key("queue_full"), "{retransmits}");
@@ -63,7 +64,7 @@ fn under_fq_codel_a_call_hears_nothing_of_the_others_and_they_share() {
         let (delay, goodput) = call(&report);
         // 25 ms, and at most a packet of each other flow before it: 4 x 1.2 ms
         assert!((25.0..32.0).contains(&delay) && goodput > 9.0, "{delay} ms, {goodput} Mbit/s");
-        assert!(report.flows[4].udp.clone().unwrap().lost == 0);
+        assert!(report.flows[4].udp().unwrap().lost == 0);
         let rates: Vec<f64> = report.flows[..4].iter().map(|f| f.goodput_bps).collect();
         let (least, most) =
             (rates.iter().fold(f64::MAX, |a, b| a.min(*b)), rates.iter().fold(0.0, |a: f64, b| a.max(*b)));

@@ -5,9 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
+use bentpipe_report::{Metric, Report};
 use bentpipe_scenario::{Scenario, Source, load};
-use bentpipe_sim::metric::Metric;
-use bentpipe_sim::{Observe, Report, run, run_recorded};
+use bentpipe_sim::{Observe, run, run_recorded};
 use std::path::Path;
 
 /// Goodput of an old receiver's segments at 99.5 % of 24 Mbit/s, in Mbit/s: 1460 of 1500 B.

@@ -1,8 +1,9 @@
 //! The name of a run: a hash of all that can change its result.
 //!
-//! That is the whole resolved scenario, less what only people read (title, parameters as they were given) and what only looks on from outside
-//! (captures), and what the simulator computes (its version and the fingerprints of known runs). The scenario is hashed as Rust's derived `Debug`
-//! prints it: every field of every type in it, those of tomorrow included, floats to the last bit.
+//! That is the whole resolved scenario, less what only people read (title, parameters as they were given) and
+//! what only looks on from outside (captures), and what the simulator computes (its version and the
+//! fingerprints of known runs). The scenario is hashed as Rust's derived `Debug` prints it: every field of
+//! every type in it, those of tomorrow included, floats to the last bit.
 
 use bentpipe_scenario::Scenario;
 use core::fmt::Write as _;

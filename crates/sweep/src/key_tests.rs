@@ -1,4 +1,5 @@
-//! One change at a time to a scenario that has everything: what can change a result changes the name of the run.
+//! One change at a time to a scenario that has everything: what can change a result changes the name of the
+//! run.
 
 use super::{key, key_under};
 use bentpipe_scenario::{Files, Scenario, Source, load_with, to_toml};

@@ -1,21 +1,24 @@
 //! Many runs of one scenario: every combination of its axes, several seeds each, on all cores.
 //!
-//! A run is a cell and a seed; run `k` of every cell has the seed `base + k`, so cells are compared under the same chance. A finished run is one file
-//! in `runs/`, named by what can change its result. Tables and pictures are made from these files alone, in the order of cells and seeds:
-//! threads, interrupts and shards cannot show in them.
+//! A run is a cell and a seed; run `k` of every cell has the seed `base + k`, so cells are compared under the
+//! same chance. A finished run is one file in `runs/`, named by what can change its result. Tables and
+//! pictures are made from these files alone, in the order of cells and seeds: threads, interrupts and shards
+//! cannot show in them.
 
+mod error;
 mod key;
+mod manifest;
 mod page;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod pictures;
 mod plan;
-mod stats;
 mod store;
-mod tables;
+mod table;
+mod write;
 
-use bentpipe_scenario::Diagnostic;
-use bentpipe_sim::metric;
+pub use error::Error;
+use manifest::Manifest;
 pub use plan::{Job, MAX_RUNS, Shard};
 use plan::{Plan, Run};
 use rayon::prelude::*;
@@ -23,52 +26,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use store::Store;
-
-/// Why a sweep ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The input is at fault; the text says where.
-    #[error("{0}")]
-    Input(String),
-    /// The scenario of a cell is at fault. Values of axes stand in the diagnostic as if they were set.
-    #[error("{diagnostic}\nnote: in the combination {}", shown(cell))]
-    Cell {
-        /// What is wrong.
-        diagnostic: Box<Diagnostic>,
-        /// Axes and their values.
-        cell: Vec<(String, String)>,
-    },
-    /// What is to be measured is at fault.
-    #[error("{error}")]
-    Metric {
-        /// As written.
-        text: String,
-        /// What is wrong.
-        error: Box<metric::Error>,
-    },
-    /// A file could not be read or written. Runs that are finished stay.
-    #[error("{}: {error}\nnote: finished runs are kept, the same command goes on from there", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-}
-
-fn shown(cell: &[(String, String)]) -> String {
-    let words: Vec<String> = cell.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    words.join(", ")
-}
-
-pub(crate) fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |error| Error::File { path, error }
-}
-
-pub(crate) fn metric_error(text: &str, error: metric::Error) -> Error {
-    Error::Metric { text: text.to_owned(), error: Box::new(error) }
-}
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +81,7 @@ pub fn sweep(job: &Job<'_>, out: &Path, progress: &Progress<'_>) -> Result<Summa
     let manifest = plan.manifest();
     store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
     if job.shard.is_none() {
-        pool.install(|| tables::write(&manifest, &store, out))?;
+        pool.install(|| write::write(&manifest, &store, out))?;
     }
     Ok(summary)
 }
@@ -140,7 +97,8 @@ fn make(job: &Job<'_>, plan: &Plan, run: &Run, store: &Store) -> Result<(), Erro
 /// Puts the shards of a sweep together in `out` and writes the tables.
 ///
 /// # Errors
-/// Folders that are no shards of the same sweep, runs that are in none of them, or a file that cannot be read or written.
+/// Folders that are no shards of the same sweep, runs that are in none of them, or a file that cannot be read
+/// or written.
 pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
     let mut manifest: Option<String> = None;
     for shard in shards {
@@ -162,7 +120,7 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
         manifest = Some(text);
     }
     let manifest = manifest.unwrap_or_default();
-    let keys: BTreeSet<String> = tables::keys(&manifest)?.into_iter().collect();
+    let keys: BTreeSet<String> = Manifest::read(&manifest)?.runs.into_iter().map(|r| r.key).collect();
     let others: Vec<Store> = shards.iter().map(|s| Store::at(s)).collect();
     let missing: Vec<&String> =
         keys.iter().filter(|k| others.iter().all(|s| s.read_text(k).is_none())).collect();
@@ -177,10 +135,10 @@ pub fn merge(shards: &[PathBuf], out: &Path) -> Result<(), Error> {
     let store = Store::open(out)?;
     for key in &keys {
         if store.read(key).is_none() {
-            let text = others.iter().find_map(|s| s.read_text(key)).ok_or_else(|| plan::lost(key))?;
+            let text = others.iter().find_map(|s| s.read_text(key)).ok_or_else(|| store::lost(key))?;
             store.write_text(key, &text)?;
         }
     }
     store::write_file(&out.join("sweep.json"), manifest.as_bytes())?;
-    tables::write(&manifest, &store, out)
+    write::write(&manifest, &store, out)
 }

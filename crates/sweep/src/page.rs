@@ -1,25 +1,14 @@
 //! `report.html`: one file, no scripts, nothing fetched.
 
 use crate::pictures::{Picture, unit};
-use crate::tables::{Figure, Table};
-use bentpipe_plot::{Mode, Plot, STYLE};
+use crate::table::{Figure, Table};
+use bentpipe_plot::{Mode, PAGE_STYLE, Plot, STYLE, TABLE_STYLE};
 use core::fmt::Write as _;
 
 /// Rows of the table before the rest is left to the CSV file.
 const MOST_ROWS: usize = 500;
 
-const PAGE: &str = "\
-*{box-sizing:border-box}
-body{margin:0 auto;padding:1rem;max-width:1280px;background:var(--plot-paper);color:var(--plot-ink);\
-font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
-h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--plot-grid)}
-a{color:var(--plot-1)}
-.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,440px),1fr));gap:1.25rem;align-items:start}
-.plots svg{display:block}
-.table{overflow-x:auto}
-table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--plot-grid);white-space:nowrap}
-th{vertical-align:bottom;font-weight:600;white-space:normal}
+const REST: &str = "\
 .small{font-size:.875rem;color:var(--plot-grey)}
 @media print{body{max-width:none;font-size:11pt}.plots{grid-template-columns:1fr 1fr}svg,tr{break-inside:avoid}}
 ";
@@ -30,7 +19,7 @@ pub(crate) fn page(table: &Table, pictures: &[Picture], left_out: usize) -> Stri
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE}</style>\n</head>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}{TABLE_STYLE}{REST}</style>\n</head>\n\
          <body>\n<main>\n<h1>{title}</h1>\n<p>{}</p>\n",
         summary(table)
     );
@@ -160,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_users_text_is_text() {
-        let page = page(&crate::tables::tests::example(), &[], 3);
+        let page = page(&crate::table::tests::example(), &[], 3);
         for part in [
             "<h1>a &lt;b&gt; &amp; c</h1>",
             "3 runs of 2 combinations with 1 to 2 seeds each",

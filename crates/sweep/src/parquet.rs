@@ -1,7 +1,7 @@
 //! `runs.parquet` and `cells.parquet`: the columns of the CSV files with types, behind the feature `parquet`.
 
-use crate::Error;
-use crate::tables::{Table, cell_columns, run_columns};
+use crate::error::Error;
+use crate::table::Table;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -20,7 +20,7 @@ pub(crate) fn runs(table: &Table) -> Result<Vec<u8>, Error> {
     columns.push(Arc::new(table.runs.iter().map(|(_, seed, _)| *seed).collect::<UInt64Array>()));
     let metrics = 0..table.metrics.len();
     columns.extend(metrics.map(|m| number(table.runs.iter().map(|(.., values)| values[m]))));
-    write(run_columns(table), columns)
+    write(table.run_columns(), columns)
 }
 
 /// One row per cell.
@@ -33,7 +33,7 @@ pub(crate) fn cells(table: &Table) -> Result<Vec<u8>, Error> {
         columns.push(number(figures().map(|f| f.half_width)));
         columns.push(Arc::new(figures().map(|f| f.n as u64).collect::<UInt64Array>()));
     }
-    write(cell_columns(table), columns)
+    write(table.cell_columns(), columns)
 }
 
 fn text<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
@@ -62,7 +62,7 @@ fn write(names: Vec<String>, columns: Vec<ArrayRef>) -> Result<Vec<u8>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::tests::example;
+    use crate::table::tests::example;
     use arrow_array::Array;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
@@ -89,7 +89,7 @@ mod tests {
     fn what_was_written_is_read_back() {
         let table = example();
         let batch = read(runs(&table).unwrap());
-        assert_eq!((names(&batch), batch.num_rows()), (run_columns(&table), 3));
+        assert_eq!((names(&batch), batch.num_rows()), (table.run_columns(), 3));
         assert_eq!(column::<StringArray>(&batch, "tcp").value(2), "reno, old");
         assert_eq!(column::<UInt64Array>(&batch, "seed").values(), &[1, 2, 1]);
         let goodput: &Float64Array = column(&batch, "goodput_bps");
@@ -98,7 +98,7 @@ mod tests {
         assert!((finished.value(1) - 2.0).abs() < 1e-9 && finished.is_null(2));
 
         let batch = read(cells(&table).unwrap());
-        assert_eq!((names(&batch), batch.num_rows()), (cell_columns(&table), 2));
+        assert_eq!((names(&batch), batch.num_rows()), (table.cell_columns(), 2));
         let width: &Float64Array = column(&batch, "goodput_bps_half_width_95");
         assert!((width.value(0) - 12.706e6).abs() < 1.0 && width.is_null(1));
         assert_eq!(column::<UInt64Array>(&batch, "finished[x1]_s_n").values(), &[2, 0]);

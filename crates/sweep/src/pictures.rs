@@ -1,10 +1,10 @@
-//! Curves with error bars: the first numeric axis goes to the right, another axis makes the curves, every choice of the others is a picture
-//! of its own.
+//! Curves with error bars: the first numeric axis goes to the right, another axis makes the curves, every
+//! choice of the others is a picture of its own.
 
-use crate::tables::Table;
+use crate::table::Table;
 use bentpipe_plot::{Axis, Curve, Plot, Point, Style};
+use bentpipe_report::Unit;
 use bentpipe_scenario::{Measures, amount};
-use bentpipe_sim::metric::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most curves that a reader can tell apart.
@@ -144,9 +144,9 @@ fn picture(table: &Table, metric: usize, cells: &[usize], across: &Across, by: O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::Figure;
+    use crate::table::Figure;
     use bentpipe_plot::Scale;
-    use bentpipe_sim::metric::Metric;
+    use bentpipe_report::Metric;
 
     fn table(axes: &[(&str, &[&str])], metrics: &[&str]) -> Table {
         let cells = axes.iter().fold(vec![Vec::new()], |cells: Vec<Vec<String>>, (_, values)| {

@@ -1,13 +1,14 @@
 //! Which runs a sweep has, in the order of cells and seeds.
 
-use crate::key::{key, semantics};
-use crate::stats::{half_width, mean};
-use crate::store::Store;
-use crate::{Error, metric_error};
+use crate::error::{Error, metric_error};
+use crate::key::key;
+use crate::manifest::{Manifest, Named};
+use crate::store::{Store, lost};
+use bentpipe_report::Metric;
 use bentpipe_scenario::{Files, Scenario, Source, SweepSpec, load_with};
-use bentpipe_sim::metric::Metric;
+use bentpipe_sim::report::names;
+use bentpipe_stats::{Level, half_width, mean};
 use rayon::prelude::*;
-use serde_json::{Value, json};
 
 /// Most runs of a sweep.
 pub const MAX_RUNS: usize = 100_000;
@@ -164,7 +165,8 @@ impl Plan {
         }
     }
 
-    /// Names runs that have no name yet, and sees to it that they have what is measured; the first fault in their order is the one reported.
+    /// Names runs that have no name yet, and sees to it that they have what is measured; the first fault in
+    /// their order is the one reported.
     pub(crate) fn name_runs(&mut self, job: &Job<'_>) -> Result<(), Error> {
         let (cells, metrics) = (&self.cells, &self.metrics);
         let named: Vec<Result<(), Error>> = self
@@ -173,7 +175,8 @@ impl Plan {
             .filter(|run| run.key.is_empty())
             .map(|run| {
                 let scenario = job.scenario(&cells[run.cell], run.seed)?;
-                metrics.iter().try_for_each(|m| m.check(&scenario).map_err(|e| metric_error(m.text(), e)))?;
+                let names = names(&scenario);
+                metrics.iter().try_for_each(|m| m.check(&names).map_err(|e| metric_error(m.text(), e)))?;
                 run.key = key(&scenario);
                 Ok(())
             })
@@ -188,11 +191,11 @@ impl Plan {
         let (values, judged) = &mut self.known;
         for run in &self.runs[*judged..] {
             let report = store.read(&run.key).ok_or_else(|| lost(&run.key))?;
-            values[run.cell].extend(metric.of_json(&report).map_err(|e| metric_error(metric.text(), e))?);
+            values[run.cell].extend(metric.of(&report).map_err(|e| metric_error(metric.text(), e))?);
         }
         *judged = self.runs.len();
         let known = |v: &[f64]| {
-            half_width(v).zip(mean(v)).is_some_and(|(width, mean)| width <= precision.relative * mean.abs())
+            half_width(v, Level::P95).is_some_and(|width| width <= precision.relative * mean(v).abs())
         };
         // all open cells have had the same number of batches
         let open: Vec<usize> = (0..self.cells.len())
@@ -207,29 +210,12 @@ impl Plan {
 
     /// The whole plan as JSON: the same for all shards.
     pub(crate) fn manifest(&self) -> String {
-        let mut runs: Vec<&Run> = self.runs.iter().collect();
+        let named = |r: &Run| Named { cell: r.cell, seed: r.seed, key: r.key.clone() };
+        let mut runs: Vec<Named> = self.runs.iter().map(named).collect();
         runs.sort_by_key(|r| (r.cell, r.seed));
-        let runs: Vec<Value> =
-            runs.iter().map(|r| json!({ "cell": r.cell, "seed": r.seed, "key": r.key })).collect();
-        let names: Vec<&String> = self.spec.axes.iter().map(|(name, _)| name).collect();
-        let manifest = json!({
-            "schema": 1,
-            "version": env!("CARGO_PKG_VERSION"),
-            "semantics": semantics(),
-            "title": self.title,
-            "axes": names,
-            "measure": self.spec.measure,
-            "cells": self.cells,
-            "runs": runs,
-        });
-        format!("{manifest}\n")
+        let axes = self.spec.axes.iter().map(|(name, _)| name.clone()).collect();
+        Manifest::new(self.title.clone(), axes, self.spec.measure.clone(), self.cells.clone(), runs).to_json()
     }
-}
-
-/// A run that was there a moment ago.
-pub(crate) fn lost(key: &str) -> Error {
-    let error = std::io::Error::other("it was removed or damaged meanwhile");
-    Error::File { path: format!("runs/{key}.json").into(), error }
 }
 
 /// All combinations, the last axis fastest.

@@ -1,9 +1,10 @@
-//! Finished runs: one file each, named by the run's key. The first line is the hash of the second, which holds the key and the report, so a torn or
-//! foreign file is noticed and made anew. Files are written under another name, synced and renamed, and the folder is synced: a name that is there
-//! stands for a whole file, whatever happens.
+//! Finished runs: one file each, named by the run's key. The first line is the hash of the second, which
+//! holds the key and the report, so a torn or foreign file is noticed and made anew. Files are written under
+//! another name, synced and renamed, and the folder is synced: a name that is there stands for a whole file,
+//! whatever happens.
 
-use crate::{Error, file_error};
-use bentpipe_sim::Report;
+use crate::error::{Error, file_error};
+use bentpipe_report::Report;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -21,7 +22,8 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// The store in a sweep's folder, made when it is not there. What killed processes left half written is removed, unless somebody is writing.
+    /// The store in a sweep's folder, made when it is not there. What killed processes left half written is
+    /// removed, unless somebody is writing.
     pub(crate) fn open(out: &Path) -> Result<Self, Error> {
         let folder = out.join("runs");
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
@@ -55,9 +57,9 @@ impl Store {
     }
 
     /// The report of a sound run.
-    pub(crate) fn read(&self, key: &str) -> Option<Value> {
+    pub(crate) fn read(&self, key: &str) -> Option<Report> {
         let text = fs::read_to_string(self.path(key)).ok()?;
-        open(&text, key)
+        serde_json::from_value(open(&text, key)?).ok()
     }
 
     pub(crate) fn write(&self, key: &str, report: &Report) -> Result<(), Error> {
@@ -74,6 +76,12 @@ impl Store {
     pub(crate) fn write_text(&self, key: &str, text: &str) -> Result<(), Error> {
         write_file(&self.path(key), text.as_bytes())
     }
+}
+
+/// A run that was there a moment ago.
+pub(crate) fn lost(key: &str) -> Error {
+    let error = std::io::Error::other("it was removed or damaged meanwhile");
+    Error::File { path: format!("runs/{key}.json").into(), error }
 }
 
 /// The text of a run's file.
@@ -110,7 +118,8 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written.map_err(file_error(path))
 }
 
-/// A file beside `path` that nobody else writes: not another thread, nor another process, nor another machine on the same file system.
+/// A file beside `path` that nobody else writes: not another thread, nor another process, nor another machine
+/// on the same file system.
 fn create(path: &Path) -> io::Result<(PathBuf, File)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -160,7 +169,8 @@ mod tests {
         assert_eq!(open(&good.replace(":1", ":2"), "k"), None);
     }
 
-    /// Two processes that fight for one name: what is there is one of the two texts, and nothing else is left.
+    /// Two processes that fight for one name: what is there is one of the two texts, and nothing else is
+    /// left.
     #[test]
     fn one_name_written_by_many_is_always_whole() {
         let folder = std::env::temp_dir().join(format!("bentpipe-store-{}", std::process::id()));

@@ -4,7 +4,7 @@ use crate::group::Group;
 use crate::job::{Job, run_all};
 use crate::observed::Observed;
 use crate::quantity::{Quantity, packets};
-use crate::stats;
+use bentpipe_stats::{Level, binomial_bounds, half_width, mean};
 use std::collections::BTreeMap;
 
 /// Share of false alarms when losses are counted.
@@ -185,7 +185,7 @@ impl Check {
 
     fn judge(&self, runs: &[&Observed]) -> Judged {
         let values = self.quantity.values(runs);
-        let mean = stats::mean(&values);
+        let mean = mean(&values);
         let bounds = self.bounds(runs);
         let packets = (self.tolerance == Tolerance::Binomial).then(|| packets(runs));
         let verdict = match bounds {
@@ -194,7 +194,14 @@ impl Check {
             Some((low, high)) if low <= mean && mean <= high => Verdict::Agrees,
             Some(_) => Verdict::Misses, // also what is not a number
         };
-        Judged { check: self.clone(), mean, half_width: stats::half_width(&values), bounds, packets, verdict }
+        Judged {
+            check: self.clone(),
+            mean,
+            half_width: half_width(&values, Level::P95),
+            bounds,
+            packets,
+            verdict,
+        }
     }
 
     fn bounds(&self, runs: &[&Observed]) -> Option<(f64, f64)> {
@@ -207,7 +214,7 @@ impl Check {
             Tolerance::AtMost(high) => Some((f64::NEG_INFINITY, high)),
             Tolerance::Binomial => {
                 let n = packets(runs);
-                let (low, high) = stats::binomial_bounds(n, expected, BINOMIAL_ALPHA);
+                let (low, high) = binomial_bounds(n, expected, BINOMIAL_ALPHA);
                 Some((low as f64 / n as f64, high as f64 / n as f64))
             }
             Tolerance::Unjudged => None,
@@ -230,7 +237,7 @@ mod tests {
     }
 
     fn goodput(value: f64, tolerance: Tolerance) -> Judged {
-        check(Quantity::Mean(Reading::Goodput), 100.0, tolerance).judge(&[&with_goodput(value)])
+        check(Quantity::Mean(Reading::Metric("goodput")), 100.0, tolerance).judge(&[&with_goodput(value)])
     }
 
     #[test]

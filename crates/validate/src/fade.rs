@@ -1,8 +1,8 @@
-//! What the instruments of a run over a faded link say together, as the people of the Ka-band experiment put it
-//! together: bins of the traffic beside the side channel's bit errors in the same time.
+//! What the instruments of a run over a faded link say together, as the people of the Ka-band experiment put
+//! it together: bins of the traffic beside the side channel's bit errors in the same time.
 
 use crate::observed::Observed;
-use bentpipe_sim::report::InstrumentReport;
+use bentpipe_report::InstrumentReport;
 
 /// Names of the instruments in `scenarios/fade-2h.toml`.
 const SIDE_CHANNEL: &str = "side-channel";
@@ -67,8 +67,8 @@ pub(crate) fn bins(run: &Observed) -> Vec<Bin> {
         .collect()
 }
 
-/// Share of packets in error over the bit error rate, of the bins of all runs whose packet error share is expected
-/// between `low` and `high` by the link's bit error rate.
+/// Share of packets in error over the bit error rate, of the bins of all runs whose packet error share is
+/// expected between `low` and `high` by the link's bit error rate.
 pub(crate) fn errors_per_bit(runs: &[&Observed], low: f64, high: f64, measured: bool) -> f64 {
     let all = runs.iter().flat_map(|run| bins(run));
     let fits = |bin: &Bin| {
@@ -98,8 +98,8 @@ pub(crate) fn out_of_order(run: &Observed) -> f64 {
     falls as f64 / pairs as f64
 }
 
-/// Kendall's rank correlation between fade and measured bit error rate of two-minute bins: 1 when one always rises
-/// with the other.
+/// Kendall's rank correlation between fade and measured bit error rate of two-minute bins: 1 when one always
+/// rises with the other.
 pub(crate) fn rank_correlation(run: &Observed) -> f64 {
     let bins = bins(run);
     let (mut agree, mut pairs) = (0.0, 0.0);
@@ -118,19 +118,19 @@ pub(crate) fn rank_correlation(run: &Observed) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_report::Report;
 
     fn run(fades: [f64; 4], bers: [f64; 4]) -> Observed {
-        let table = |name: &str, columns: &[&'static str], rows: Vec<Vec<f64>>| InstrumentReport {
-            name: name.to_owned(),
-            kind: "",
-            columns: columns.to_vec(),
+        let table = |name: &str, columns: &[&str], rows: Vec<Vec<f64>>| InstrumentReport {
             rows,
+            ..InstrumentReport::new(name, "", columns)
         };
         let rows = (0..4).map(|i| vec![15.0 * (i + 1) as f64, fades[i], bers[i], bers[i]]).collect();
         let channel = table(SIDE_CHANNEL, &["time_s", "fade_db", "link_ber", "measured_ber"], rows);
         let columns = ["time_s", "packets", "goodput_bytes_per_s", "packets_in_error"];
         let rows = vec![vec![30.0, 1000.0, 5.0, 24.0], vec![60.0, 500.0, 6.0, 6.0]];
-        Observed { instruments: vec![channel, table(BINS, &columns, rows)], ..Observed::default() }
+        let instruments = vec![channel, table(BINS, &columns, rows)];
+        Observed::of(Report { instruments, ..Report::default() })
     }
 
     #[test]

@@ -1,37 +1,37 @@
 //! Numbers as they stand on the page.
 
 use crate::check::{Judged, Tolerance};
-use crate::reading::Unit;
+use crate::reading::Shown;
 
 /// Stands where there is nothing to say.
 const NOTHING: &str = "–";
 
 /// What one unit on the page is in the quantity's own unit, and its name.
-const fn scale(unit: Unit) -> (f64, &'static str) {
-    match unit {
-        Unit::Goodput => (1e3, "kB/s"),
-        Unit::Seconds => (1.0, "s"),
-        Unit::Packets | Unit::MeanPackets => (1.0, "packets"),
-        Unit::Share => (1e-2, "%"),
-        Unit::Ratio | Unit::Busy | Unit::Scientific => (1.0, ""),
+const fn scale(shown: Shown) -> (f64, &'static str) {
+    match shown {
+        Shown::Goodput => (1e3, "kB/s"),
+        Shown::Seconds => (1.0, "s"),
+        Shown::Packets | Shown::MeanPackets => (1.0, "packets"),
+        Shown::Share => (1e-2, "%"),
+        Shown::Ratio | Shown::Busy | Shown::Scientific => (1.0, ""),
     }
 }
 
 /// The name of the unit.
 pub(crate) fn unit(j: &Judged) -> &'static str {
-    scale(j.check.quantity.unit()).1
+    scale(j.check.quantity.shown()).1
 }
 
 /// Decimals that show a value of this size to about five digits.
 fn decimals(j: &Judged) -> usize {
-    let unit = j.check.quantity.unit();
+    let kind = j.check.quantity.shown();
     let typical = if j.check.expected.value.is_nan() { j.mean } else { j.check.expected.value };
-    let shown = (typical / scale(unit).0).abs();
-    match unit {
-        Unit::Seconds => 5,
-        Unit::Packets => 0,
-        Unit::Busy => 6,
-        Unit::Ratio => 3,
+    let shown = (typical / scale(kind).0).abs();
+    match kind {
+        Shown::Seconds => 5,
+        Shown::Packets => 0,
+        Shown::Busy => 6,
+        Shown::Ratio => 3,
         _ if shown >= 1000.0 => 1,
         _ if shown >= 100.0 => 2,
         _ if shown >= 10.0 => 3,
@@ -42,10 +42,10 @@ fn decimals(j: &Judged) -> usize {
 
 /// `v` as the other values of its row.
 pub(crate) fn value(j: &Judged, v: f64) -> String {
-    match j.check.quantity.unit() {
+    match j.check.quantity.shown() {
         _ if v.is_nan() => NOTHING.into(),
-        Unit::Scientific => format!("{v:.3e}"),
-        unit => format!("{:.*}", decimals(j), v / scale(unit).0),
+        Shown::Scientific => format!("{v:.3e}"),
+        kind => format!("{:.*}", decimals(j), v / scale(kind).0),
     }
 }
 
@@ -72,10 +72,10 @@ pub(crate) fn deviation(j: &Judged) -> String {
 }
 
 fn signed(j: &Judged) -> String {
-    match (j.check.quantity.unit(), j.check.tolerance) {
-        (Unit::Seconds, _) => format!("{:+.3} ms", j.deviation() * 1e3),
-        (Unit::Packets, _) => format!("{:+.0}", j.deviation()),
-        (Unit::Busy, _) => format!("{:+.1e}", j.deviation()),
+    match (j.check.quantity.shown(), j.check.tolerance) {
+        (Shown::Seconds, _) => format!("{:+.3} ms", j.deviation() * 1e3),
+        (Shown::Packets, _) => format!("{:+.0}", j.deviation()),
+        (Shown::Busy, _) => format!("{:+.1e}", j.deviation()),
         (_, Tolerance::Relative(t)) if t < 2e-3 => format!("{:+.4} %", j.relative() * 100.0),
         _ if j.check.expected.value == 0.0 => value(j, j.deviation()),
         _ => format!("{:+.2} %", j.relative() * 100.0),
@@ -86,9 +86,9 @@ fn signed(j: &Judged) -> String {
 pub(crate) fn allowed(j: &Judged) -> String {
     match (j.check.tolerance, j.bounds) {
         (Tolerance::Relative(t), _) => format!("±{} %", trim(t * 100.0)),
-        (Tolerance::Absolute(t), _) => match j.check.quantity.unit() {
-            Unit::Seconds => format!("±{} ms", trim(t * 1e3)),
-            Unit::Busy => format!("±{t:.0e}"),
+        (Tolerance::Absolute(t), _) => match j.check.quantity.shown() {
+            Shown::Seconds => format!("±{} ms", trim(t * 1e3)),
+            Shown::Busy => format!("±{t:.0e}"),
             _ => format!("±{}", trim(t)),
         },
         (Tolerance::Between(..) | Tolerance::Binomial, Some((low, high))) => {

@@ -213,17 +213,19 @@ mod tests {
         let twice = run_all(&[job.clone(), job]).unwrap();
         assert_eq!(format!("{:?}", twice[0]), format!("{:?}", twice[1]));
         let bottleneck = twice[0].link("bottleneck").unwrap();
-        assert!(twice[0].finished_s() > 1.0 && bottleneck.packets > 10 && bottleneck.busy_s > 0.05);
-        assert!(twice[0].record.is_none() && twice[0].links.len() == 2, "{:?}", twice[0].links);
+        assert!(
+            twice[0].metric("finished") > 1.0 && bottleneck.packets > 10 && bottleneck.utilisation > 0.01
+        );
+        assert!(twice[0].record.is_none() && twice[0].report.links.len() == 2, "{twice:?}");
     }
 
     #[test]
     fn a_watched_run_keeps_drops_and_series_and_changes_nothing() {
         let job = Job::new(File::Burst, &[("buffer", "30 packets")]);
         let seen = run_all(&[job.clone(), job.watched()]).unwrap();
-        assert!((seen[0].goodput() - seen[1].goodput()).abs() < 1e-9);
+        assert!((seen[0].metric("goodput") - seen[1].metric("goodput")).abs() < 1e-9);
         let queue_full = bentpipe_base::trace::DropCause::QueueFull;
-        let dropped = seen[1].link("bottleneck").unwrap().dropped(queue_full);
+        let dropped = seen[1].link("bottleneck").unwrap().drops[queue_full.key()];
         assert_eq!(seen[1].drops.len() as u64, dropped);
         assert!(
             dropped > 10 && seen[1].drops.iter().all(|d| d.cause == queue_full && d.next == d.place + 1000)
@@ -234,7 +236,7 @@ mod tests {
     #[test]
     fn an_unfinished_transfer_is_not_a_fast_one() {
         let job = Job::new(File::Transfer, &[("size", "1 GB")]);
-        assert!(run_all(&[job]).unwrap()[0].finished_s().is_nan());
+        assert!(run_all(&[job]).unwrap()[0].metric("finished").is_nan());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Compares bentpipe with other simulators, with measurements in the literature and with closed forms.
 //!
-//! A [`Check`] is one number: the runs that yield it, what it should be, and how far off it may be. [`sources`] make
-//! the checks, one section of the page each; [`judge`] runs what they need and says how each came out. [`page`] and
-//! [`figures`] write it down. All of it depends on the committed scenario files only, never on the machine or the
-//! number of its threads.
+//! A [`Check`] is one number: the runs that yield it, what it should be, and how far off it may be.
+//! [`sources`] make the checks, one section of the page each; [`judge`] runs what they need and says how each
+//! came out. [`page`] and [`figures`] write it down. All of it depends on the committed scenario files only,
+//! never on the machine or the number of its threads.
 
 pub mod check;
 mod fade;
@@ -16,15 +16,16 @@ pub mod page;
 pub mod quantity;
 pub mod reading;
 pub mod reference;
+mod section;
 pub mod sources;
-pub mod stats;
 
 pub use check::{Check, Expected, Judged, Seen, Tolerance, Verdict, judge, judge_seen, observe};
-pub use group::{Group, Section};
+pub use group::Group;
 pub use job::{Change, File, Job};
 pub use observed::Observed;
 pub use quantity::Quantity;
 pub use reading::Reading;
+pub use section::Section;
 
 /// Every check, in the order of the page.
 ///
@@ -51,6 +52,8 @@ pub fn fast() -> Result<Vec<Check>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_report::Metric;
+    use bentpipe_sim::report::names;
 
     #[test]
     fn every_check_stands_in_one_table_of_its_section_under_a_name_of_its_own() {
@@ -69,11 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn every_job_reads() {
+    fn every_job_reads_and_has_what_is_read_off_it() {
         for check in all().unwrap() {
             assert!(!check.jobs.is_empty(), "{check:?}");
             for job in &check.jobs {
-                job.scenario().unwrap_or_else(|e| panic!("{check:?}: {e}"));
+                let scenario = job.scenario().unwrap_or_else(|e| panic!("{check:?}: {e}"));
+                if let Some(Reading::Metric(text)) = check.quantity.reading() {
+                    Metric::parse(text).and_then(|m| m.check(&names(&scenario))).unwrap();
+                }
             }
         }
     }

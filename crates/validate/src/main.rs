@@ -1,8 +1,8 @@
 //! `make validate`: runs every check, prints the table, writes the page.
 //!
-//! With `--check` nothing is written, and a page that is not up to date is the failure.
-//! With `--only TEXT` only checks whose table or labels contain the text are run, and nothing is written.
-//! With `--recorded FILE` a miss that stands in the file's table by its name is no failure, but one that does not is, and so is a
+//! With `--check` nothing is written, and a page that is not up to date is the failure. With `--only TEXT`
+//! only checks whose table or labels contain the text are run, and nothing is written. With `--recorded FILE`
+//! a miss that stands in the file's table by its name is no failure, but one that does not is, and so is a
 //! row whose check agrees by now: CI uses it, so that a recorded miss does not hide the next one.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]

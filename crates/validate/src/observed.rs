@@ -3,62 +3,18 @@
 use bentpipe_base::packet::Proto;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{Instant, NodeId};
-use bentpipe_sim::report::{FlowReport, InstrumentReport, LinkReport};
-use bentpipe_sim::{Record, Report};
+use bentpipe_report::{FlowReport, InstrumentReport, LinkReport, Metric, Report, Unit};
+use bentpipe_sim::Record;
 
-/// What is kept of a report.
+/// What is kept of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// Simulated seconds.
-    pub simulated_s: f64,
-    /// Every flow.
-    pub flows: Vec<Flow>,
-    /// Every direction of a link, except the access links of a dumbbell.
-    pub links: Vec<Link>,
-    /// What the scenario's instruments saw.
-    pub instruments: Vec<InstrumentReport>,
+    /// Its report, without the access links of a dumbbell.
+    pub report: Report,
     /// What was seen during the run, of a job that is watched.
     pub record: Option<Record>,
     /// Drops of data on links, in order of time, of a job that is watched.
     pub drops: Vec<Dropped>,
-}
-
-/// One flow.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Flow {
-    /// Name.
-    pub name: String,
-    /// Goodput, B/s.
-    pub goodput: f64,
-    /// Rate of new payload under way, B/s; not a number when the flow was too short.
-    pub steady: f64,
-    /// Data segments sent before the scheme fell back; not a number when it did not.
-    pub fallback_after: f64,
-    /// When the transfer was finished, in seconds; not a number when it was not.
-    pub finished_s: f64,
-    /// Shortest round trip in seconds; not a number without a sample.
-    pub rtt_min_s: f64,
-    /// Median round trip in seconds; not a number without a sample.
-    pub rtt_median_s: f64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-}
-
-/// One direction of a link.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Link {
-    /// Name.
-    pub name: String,
-    /// Seconds spent serialising.
-    pub busy_s: f64,
-    /// Packets serialised.
-    pub packets: u64,
-    /// Packets dropped, by cause.
-    pub drops: Vec<(String, u64)>,
-    /// Mean number of packets waiting.
-    pub queue_mean: f64,
-    /// Most packets that waited.
-    pub queue_peak: u32,
 }
 
 /// A data packet that was dropped.
@@ -76,79 +32,42 @@ pub struct Dropped {
 
 impl Observed {
     /// What `report` says.
-    pub fn of(report: Report) -> Self {
-        let simulated_s = report.simulated_s;
-        let kept = report.links.iter().filter(|l| !l.name.contains("-access"));
-        Self {
-            simulated_s,
-            flows: report.flows.iter().map(Flow::of).collect(),
-            links: kept.map(|l| Link::of(l, simulated_s)).collect(),
-            instruments: report.instruments,
-            record: None,
-            drops: Vec::new(),
+    pub fn of(mut report: Report) -> Self {
+        report.links.retain(|l| !l.name.contains("-access"));
+        Self { report, record: None, drops: Vec::new() }
+    }
+
+    /// A metric in B/s, s or its own unit; not a number when the run does not have it.
+    pub fn metric(&self, text: &str) -> f64 {
+        let figure = |metric: Metric| Some((metric.of(&self.report).ok()??, metric.unit()));
+        match Metric::parse(text).ok().and_then(figure) {
+            Some((bps, Unit::Rate)) => bps / 8.0,
+            Some((ms, Unit::Milliseconds)) => ms / 1e3,
+            Some((value, _)) => value,
+            None => f64::NAN,
         }
     }
 
     /// The direction of a link called `name`.
-    pub fn link(&self, name: &str) -> Option<&Link> {
-        self.links.iter().find(|l| l.name == name)
+    pub fn link(&self, name: &str) -> Option<&LinkReport> {
+        self.report.links.iter().find(|l| l.name == name)
     }
 
     /// The instrument called `name`.
     pub fn instrument(&self, name: &str) -> Option<&InstrumentReport> {
-        self.instruments.iter().find(|i| i.name == name)
+        self.report.instruments.iter().find(|i| i.name == name)
+    }
+
+    /// Data segments that the flows whose schemes fell back had sent before.
+    pub fn fallbacks(&self) -> impl Iterator<Item = u64> {
+        let fallback = |f: &FlowReport| Some(f.tcp()?.fallback.as_ref()?.after_segments);
+        self.report.flows.iter().filter_map(fallback)
     }
 
     /// Mean goodput of the flows whose names begin with `prefix`, B/s; not a number without any.
     pub fn goodput_of(&self, prefix: &str) -> f64 {
-        let fits: Vec<f64> =
-            self.flows.iter().filter(|f| f.name.starts_with(prefix)).map(|f| f.goodput).collect();
-        crate::stats::mean(&fits)
-    }
-
-    /// Sum of the flows' goodputs, B/s.
-    pub fn goodput(&self) -> f64 {
-        self.flows.iter().map(|f| f.goodput).sum()
-    }
-
-    /// When the last transfer was finished, in seconds; not a number when one was not.
-    pub fn finished_s(&self) -> f64 {
-        let later = |latest: f64, t: f64| if t.is_nan() || t > latest { t } else { latest };
-        self.flows.iter().map(|f| f.finished_s).fold(0.0, later)
-    }
-}
-
-impl Flow {
-    fn of(report: &FlowReport) -> Self {
-        Self {
-            name: report.name.clone(),
-            goodput: report.goodput_bps / 8.0,
-            steady: report.steady_bps.map_or(f64::NAN, |bps| bps / 8.0),
-            fallback_after: report.fallback.as_ref().map_or(f64::NAN, |f| f.after_segments as f64),
-            finished_s: report.finished_s.unwrap_or(f64::NAN),
-            rtt_min_s: report.rtt_ms.min.map_or(f64::NAN, |ms| ms / 1e3),
-            rtt_median_s: report.rtt_ms.p50.map_or(f64::NAN, |ms| ms / 1e3),
-            timeouts: report.timeouts,
-        }
-    }
-}
-
-impl Link {
-    fn of(report: &LinkReport, simulated_s: f64) -> Self {
-        let drops = report.drops.iter().map(|(cause, n)| (cause.clone(), n.as_u64().unwrap_or(0)));
-        Self {
-            name: report.name.clone(),
-            busy_s: report.utilisation * simulated_s,
-            packets: report.packets,
-            drops: drops.collect(),
-            queue_mean: report.queue_packets.mean,
-            queue_peak: report.queue_packets.peak,
-        }
-    }
-
-    /// Packets dropped for `cause`.
-    pub fn dropped(&self, cause: DropCause) -> u64 {
-        self.drops.iter().find(|(key, _)| key == cause.key()).map_or(0, |(_, n)| *n)
+        let fits = self.report.flows.iter().filter(|f| f.name.starts_with(prefix));
+        bentpipe_stats::mean(&fits.map(|f| f.goodput_bps / 8.0).collect::<Vec<_>>())
     }
 }
 

@@ -187,7 +187,7 @@ mod tests {
             check: Check {
                 group: &JITTER,
                 labels: vec!["sack".into(), "0.01".into()],
-                quantity: Quantity::Mean(Reading::Goodput),
+                quantity: Quantity::Mean(Reading::Metric("goodput")),
                 jobs: Vec::new(),
                 expected: Expected { value: 420_460.0, half_width: Some(8140.0), other: None },
                 tolerance: Tolerance::Relative(0.06),

@@ -2,8 +2,9 @@
 
 use crate::fade;
 use crate::observed::Observed;
-use crate::reading::{Reading, Unit};
+use crate::reading::{Reading, Shown};
 use bentpipe_base::trace::DropCause;
+use bentpipe_report::LinkReport;
 
 /// How the runs of a check become a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,8 +21,8 @@ pub enum Quantity {
     Difference(Reading),
     /// Share of packets that the bottleneck lost for this cause, all runs pooled.
     LostShare(DropCause),
-    /// Share of packets in error over bit error rate, of bins with a share from `low` to `high`, all runs pooled.
-    /// From instruments.
+    /// Share of packets in error over bit error rate, of bins with a share from `low` to `high`, all runs
+    /// pooled. From instruments.
     ErrorsPerBit {
         /// Least expected share of packets in error.
         low: f64,
@@ -30,7 +31,8 @@ pub enum Quantity {
         /// The bit error rate is that of the side channel, not that of the link.
         measured: bool,
     },
-    /// Share of time the bottleneck was busy between the ends of two runs that are equal up to the end of the first.
+    /// Share of time the bottleneck was busy between the ends of two runs that are equal up to the end of the
+    /// first.
     Busy,
 }
 
@@ -38,16 +40,27 @@ pub enum Quantity {
 pub(crate) const BOTTLENECK: &str = "bottleneck";
 
 impl Quantity {
-    /// What it counts.
-    pub const fn unit(self) -> Unit {
+    /// What is read off its runs; `None` where they are pooled.
+    pub const fn reading(self) -> Option<Reading> {
         match self {
-            Self::Mean(reading) | Self::Median(reading) | Self::Most(reading) | Self::Difference(reading) => {
-                reading.unit()
+            Self::Mean(reading)
+            | Self::Median(reading)
+            | Self::Most(reading)
+            | Self::Ratio(reading)
+            | Self::Difference(reading) => Some(reading),
+            Self::LostShare(_) | Self::ErrorsPerBit { .. } | Self::Busy => None,
+        }
+    }
+
+    /// How it is shown.
+    pub fn shown(self) -> Shown {
+        match self {
+            Self::Ratio(_) => Shown::Ratio,
+            Self::LostShare(_) => Shown::Share,
+            Self::ErrorsPerBit { .. } => Shown::Scientific,
+            Self::Mean(_) | Self::Median(_) | Self::Most(_) | Self::Difference(_) | Self::Busy => {
+                self.reading().map_or(Shown::Busy, Reading::shown)
             }
-            Self::Ratio(_) => Unit::Ratio,
-            Self::LostShare(_) => Unit::Share,
-            Self::ErrorsPerBit { .. } => Unit::Scientific,
-            Self::Busy => Unit::Busy,
         }
     }
 
@@ -79,16 +92,16 @@ impl Quantity {
             Self::Ratio(reading) => halves(|a, b| a / b, reading),
             Self::Difference(reading) => halves(|a, b| a - b, reading),
             Self::LostShare(cause) => {
-                let lost: u64 = bottlenecks(runs).map(|l| l.dropped(cause)).sum();
+                let lost: u64 = bottlenecks(runs).filter_map(|l| l.drops.get(cause.key())).sum();
                 vec![lost as f64 / packets(runs) as f64]
             }
             Self::ErrorsPerBit { low, high, measured } => {
                 vec![fade::errors_per_bit(runs, low, high, measured)]
             }
             Self::Busy => {
-                let busy = |run: &Observed| run.link(BOTTLENECK).map_or(f64::NAN, |l| l.busy_s);
-                let between =
-                    |w: &[&Observed]| (busy(w[1]) - busy(w[0])) / (w[1].simulated_s - w[0].simulated_s);
+                let time = |run: &Observed| run.metric("simulated");
+                let busy = |run: &Observed| run.metric("utilisation[bottleneck]") * time(run);
+                let between = |w: &[&Observed]| (busy(w[1]) - busy(w[0])) / (time(w[1]) - time(w[0]));
                 runs.chunks_exact(2).map(between).collect()
             }
         }
@@ -105,7 +118,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-fn bottlenecks<'a>(runs: &[&'a Observed]) -> impl Iterator<Item = &'a crate::observed::Link> {
+fn bottlenecks<'a>(runs: &[&'a Observed]) -> impl Iterator<Item = &'a LinkReport> {
     runs.iter().filter_map(|r| r.link(BOTTLENECK))
 }
 
@@ -117,41 +130,45 @@ pub(crate) fn packets(runs: &[&Observed]) -> u64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::observed::{Flow, Link};
+    use bentpipe_report::{FlowKind, FlowReport, Report, TcpReport};
+
+    fn with_flow(goodput: f64, finished_s: Option<f64>) -> Observed {
+        let kind = FlowKind::Tcp(TcpReport { finished_s, ..TcpReport::default() });
+        let flow = FlowReport { goodput_bps: 8.0 * goodput, kind, ..FlowReport::default() };
+        Observed::of(Report { flows: vec![flow], ..Report::default() })
+    }
+
+    fn with_link(link: LinkReport, simulated_s: f64) -> Observed {
+        let links = vec![LinkReport { name: BOTTLENECK.to_owned(), ..link }];
+        Observed::of(Report { links, simulated_s, ..Report::default() })
+    }
 
     pub(crate) fn with_goodput(goodput: f64) -> Observed {
-        Observed { flows: vec![Flow { goodput, ..Flow::default() }], ..Observed::default() }
+        with_flow(goodput, None)
     }
 
     pub(crate) fn with_losses(packets: u64, lost: u64) -> Observed {
-        let drops = vec![("packet_loss".to_owned(), lost)];
-        let link = Link { name: BOTTLENECK.to_owned(), packets, drops, ..Link::default() };
-        Observed { links: vec![link], ..Observed::default() }
+        let drops = [("packet_loss".to_owned(), lost)].into();
+        with_link(LinkReport { packets, drops, ..LinkReport::default() }, 1.0)
     }
 
     #[test]
     fn halves_are_compared_run_by_run() {
         let runs = [10.0, 30.0, 20.0, 40.0].map(with_goodput);
         let runs: Vec<&Observed> = runs.iter().collect();
-        assert_eq!(Quantity::Ratio(Reading::Goodput).values(&runs), [0.5, 0.75]);
-        assert_eq!(Quantity::Difference(Reading::Goodput).values(&runs), [-10.0, -10.0]);
+        assert_eq!(Quantity::Ratio(Reading::Metric("goodput")).values(&runs), [0.5, 0.75]);
+        assert_eq!(Quantity::Difference(Reading::Metric("goodput")).values(&runs), [-10.0, -10.0]);
     }
 
     #[test]
     fn the_middle_and_the_largest() {
         let runs = [10.0, 30.0, 20.0, 70.0].map(with_goodput);
         let runs: Vec<&Observed> = runs.iter().collect();
-        assert_eq!(Quantity::Median(Reading::Goodput).values(&runs), [25.0]);
-        assert_eq!(Quantity::Median(Reading::Goodput).values(&runs[1..]), [30.0]);
-        assert_eq!(Quantity::Most(Reading::Goodput).values(&runs), [70.0]);
-        assert!(
-            Quantity::Most(Reading::Completion).values(&[&with_finish(1.0), &with_finish(f64::NAN)])[0]
-                .is_nan()
-        );
-    }
-
-    fn with_finish(finished_s: f64) -> Observed {
-        Observed { flows: vec![Flow { finished_s, ..Flow::default() }], ..Observed::default() }
+        assert_eq!(Quantity::Median(Reading::Metric("goodput")).values(&runs), [25.0]);
+        assert_eq!(Quantity::Median(Reading::Metric("goodput")).values(&runs[1..]), [30.0]);
+        assert_eq!(Quantity::Most(Reading::Metric("goodput")).values(&runs), [70.0]);
+        let most = Quantity::Most(Reading::Metric("finished"));
+        assert!(most.values(&[&with_flow(0.0, Some(1.0)), &with_flow(0.0, None)])[0].is_nan());
     }
 
     #[test]
@@ -159,9 +176,9 @@ pub(crate) mod tests {
         let runs = [with_losses(100_000, 1000), with_losses(300_000, 3100)];
         let pooled = Quantity::LostShare(DropCause::PacketLoss).values(&[&runs[0], &runs[1]]);
         assert!((pooled[0] - 0.01025).abs() < 1e-12 && pooled.len() == 1);
-        let run = |busy_s, simulated_s| {
-            let link = Link { name: BOTTLENECK.to_owned(), busy_s, ..Link::default() };
-            Observed { links: vec![link], simulated_s, ..Observed::default() }
+        let run = |busy_s: f64, simulated_s| {
+            let link = LinkReport { utilisation: busy_s / simulated_s, ..LinkReport::default() };
+            with_link(link, simulated_s)
         };
         let busy = Quantity::Busy.values(&[&run(90.0, 100.0), &run(490.0, 500.0)]);
         assert!((busy[0] - 1.0).abs() < 1e-12);

@@ -2,40 +2,26 @@
 
 use crate::fade;
 use crate::observed::Observed;
-use bentpipe_base::trace::DropCause;
+use bentpipe_report::Unit;
+use bentpipe_report::metric::{Metric, Together};
 
 /// A number read off one run. Texts name flows by the beginning of their names, and links by their names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
-    /// Sum of the goodputs, B/s.
-    Goodput,
+    /// A metric of the report; rates in B/s, times in s.
+    Metric(&'static str),
     /// Mean goodput of the flows with this prefix, B/s.
     GoodputOf(&'static str),
     /// Mean goodput of flows with one prefix over that of flows with another.
     FlowRatio(&'static str, &'static str),
-    /// Rate of new payload of the first flow under way, B/s.
-    Steady,
-    /// Data segments that the first flow sent before its scheme fell back.
+    /// Data segments that the first flow whose scheme fell back had sent before.
     FallbackAfter,
     /// Flows whose scheme fell back.
     Fallbacks,
-    /// When the last transfer was finished, s.
-    Completion,
-    /// Shortest round trip of the first flow, s.
-    ShortestRtt,
-    /// Median round trip of the first flow, s.
-    MedianRtt,
-    /// Most packets that waited for a link.
-    QueuePeak(&'static str),
-    /// Mean number of packets that waited for a link.
-    QueueMean(&'static str),
-    /// Packets dropped at the queue of a link.
-    Overflow(&'static str),
-    /// Share of the run that a link spent serialising.
-    Utilisation(&'static str),
     /// Largest queue of a link after this many seconds over the largest of all. Of a watched run.
     LaterPeak(&'static str, f64),
-    /// Share of losses that are followed by another within this many seconds, about a round trip. Of a watched run.
+    /// Share of losses that are followed by another within this many seconds, about a round trip. Of a
+    /// watched run.
     MultipleLosses(f64),
     /// Mean number of packets in a row that were lost. Of a watched run.
     LossRun,
@@ -53,9 +39,9 @@ pub enum Reading {
     Exceeds(&'static str, f64),
 }
 
-/// What a number counts.
+/// How a number is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum Shown {
     /// B/s, shown in kB/s.
     Goodput,
     /// s.
@@ -74,41 +60,41 @@ pub enum Unit {
     Scientific,
 }
 
+/// How a metric is shown.
+fn of_metric(metric: &str) -> Shown {
+    let Ok(metric) = Metric::parse(metric) else { return Shown::Scientific };
+    match metric.unit() {
+        Unit::Rate => Shown::Goodput,
+        Unit::Seconds | Unit::Milliseconds => Shown::Seconds,
+        Unit::Ratio => Shown::Share,
+        _ if metric.together() == Together::Mean => Shown::MeanPackets,
+        _ => Shown::Packets,
+    }
+}
+
 impl Reading {
-    /// What it counts.
-    pub const fn unit(self) -> Unit {
+    /// How it is shown.
+    pub fn shown(self) -> Shown {
         match self {
-            Self::Goodput | Self::GoodputOf(_) | Self::Steady => Unit::Goodput,
-            Self::FlowRatio(..) | Self::LaterPeak(..) | Self::FadeRank | Self::FadeOutOfOrder => Unit::Ratio,
-            Self::Completion
-            | Self::ShortestRtt
-            | Self::MedianRtt
-            | Self::ShortestDelay(_)
-            | Self::LongestDelay(_) => Unit::Seconds,
-            Self::QueuePeak(_) | Self::Overflow(_) | Self::FallbackAfter | Self::Fallbacks => Unit::Packets,
-            Self::QueueMean(_) | Self::LossRun => Unit::MeanPackets,
-            Self::MultipleLosses(_) | Self::Exceeds(..) | Self::Utilisation(_) => Unit::Share,
-            Self::Ber(_) => Unit::Scientific,
+            Self::Metric(name) => of_metric(name),
+            Self::GoodputOf(_) => Shown::Goodput,
+            Self::FlowRatio(..) | Self::LaterPeak(..) | Self::FadeRank | Self::FadeOutOfOrder => Shown::Ratio,
+            Self::ShortestDelay(_) | Self::LongestDelay(_) => Shown::Seconds,
+            Self::FallbackAfter | Self::Fallbacks => Shown::Packets,
+            Self::LossRun => Shown::MeanPackets,
+            Self::MultipleLosses(_) | Self::Exceeds(..) => Shown::Share,
+            Self::Ber(_) => Shown::Scientific,
         }
     }
 
     /// Its value in `run`; not a number when the run does not show it.
     pub fn of(self, run: &Observed) -> f64 {
-        let link = |name| run.link(name);
         match self {
-            Self::Goodput => run.goodput(),
+            Self::Metric(name) => run.metric(name),
             Self::GoodputOf(prefix) => run.goodput_of(prefix),
             Self::FlowRatio(a, b) => run.goodput_of(a) / run.goodput_of(b),
-            Self::Steady => run.flows.first().map_or(f64::NAN, |f| f.steady),
-            Self::FallbackAfter => run.flows.first().map_or(f64::NAN, |f| f.fallback_after),
-            Self::Fallbacks => run.flows.iter().filter(|f| !f.fallback_after.is_nan()).count() as f64,
-            Self::Completion => run.finished_s(),
-            Self::ShortestRtt => run.flows.first().map_or(f64::NAN, |f| f.rtt_min_s),
-            Self::MedianRtt => run.flows.first().map_or(f64::NAN, |f| f.rtt_median_s),
-            Self::QueuePeak(name) => link(name).map_or(f64::NAN, |l| f64::from(l.queue_peak)),
-            Self::QueueMean(name) => link(name).map_or(f64::NAN, |l| l.queue_mean),
-            Self::Overflow(name) => link(name).map_or(f64::NAN, |l| l.dropped(DropCause::QueueFull) as f64),
-            Self::Utilisation(name) => link(name).map_or(f64::NAN, |l| l.busy_s / run.simulated_s),
+            Self::FallbackAfter => run.fallbacks().next().map_or(f64::NAN, |n| n as f64),
+            Self::Fallbacks => run.fallbacks().count() as f64,
             Self::LaterPeak(name, from_s) => later_peak(run, name, from_s),
             Self::MultipleLosses(rtt_s) => multiple_losses(run, rtt_s),
             Self::LossRun => loss_run(run),
@@ -171,7 +157,9 @@ fn loss_run(run: &Observed) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observed::{Dropped, Flow};
+    use crate::observed::Dropped;
+    use bentpipe_base::trace::DropCause;
+    use bentpipe_report::{FlowReport, Report};
 
     fn dropped(time_s: f64, place: u64) -> Dropped {
         Dropped { time_s, cause: DropCause::Burst, place, next: place + 100 }
@@ -190,11 +178,19 @@ mod tests {
 
     #[test]
     fn flows_are_told_apart_by_the_beginning_of_their_names() {
-        let flow = |name: &str, goodput| Flow { name: name.to_owned(), goodput, ..Flow::default() };
+        let flow = |name: &str, goodput: f64| FlowReport {
+            name: name.to_owned(),
+            goodput_bps: 8.0 * goodput,
+            ..FlowReport::default()
+        };
         let flows = vec![flow("x1", 1.0), flow("x2", 3.0), flow("y1", 8.0)];
-        let run = Observed { flows, ..Observed::default() };
+        let run = Observed::of(Report { flows, ..Report::default() });
         assert!((Reading::FlowRatio("x", "y").of(&run) - 0.25).abs() < 1e-12);
         assert!((Reading::GoodputOf("").of(&run) - 4.0).abs() < 1e-12);
-        assert!(Reading::GoodputOf("z").of(&run).is_nan() && Reading::QueuePeak("none").of(&run).is_nan());
+        assert!((Reading::Metric("goodput[x*]").of(&run) - 4.0).abs() < 1e-12);
+        assert!(
+            Reading::GoodputOf("z").of(&run).is_nan()
+                && Reading::Metric("queue_peak[none]").of(&run).is_nan()
+        );
     }
 }

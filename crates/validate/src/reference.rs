@@ -7,7 +7,8 @@ const TABLE: &str = include_str!("../data/reference.csv");
 /// One measured cell. Fields as the columns of `data/reference.csv`, texts where they become parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// `ns2` or `ns3.44`.
+    /// `ns2` or `ns3.44`; `linux` and a release where the flows were sockets of that kernel, over an emulated
+    /// link.
     pub sim: String,
     /// Case: A to E, with a suffix.
     pub case: String,
@@ -86,6 +87,11 @@ fn row(columns: &[&str], line: &str) -> Option<Row> {
 }
 
 impl Row {
+    /// True when the flows were sockets of a kernel.
+    pub fn is_kernel(&self) -> bool {
+        self.sim.starts_with("linux")
+    }
+
     /// True when chance plays no part: nothing is lost and flows start together.
     pub fn is_deterministic(&self) -> bool {
         self.case.starts_with('D') || (self.case.starts_with('C') && self.case != "C-ber")

@@ -4,8 +4,8 @@ use crate::input::name_and_value;
 use crate::outcome::{Failure, print, say};
 use bentpipe_base::Duration;
 use bentpipe_live::transfer::{Choice, choose};
-use bentpipe_sim::Report;
-use bentpipe_sim::report::FlowReport;
+use bentpipe_report::FlowReport;
+use bentpipe_sim::report::assemble;
 use bentpipe_tcp::Scheme;
 use clap::Args;
 use std::fs::File;
@@ -72,7 +72,7 @@ pub(super) struct Told {
 impl Reports<'_> {
     /// The report of a transfer as text or JSON, which also goes to a file if one is wanted.
     pub(super) fn tell(&mut self, choice: &Choice, flow: FlowReport, ran: Duration) -> Told {
-        let mut report = Report::assemble(&choice.scenario, ran, vec![flow], Vec::new(), Vec::new());
+        let mut report = assemble(&choice.scenario, ran, vec![flow], Vec::new(), Vec::new());
         // sequence numbers come from the system, and what the path did from nowhere
         report.seed = None;
         let json = report.to_json() + "\n";

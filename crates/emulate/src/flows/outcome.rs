@@ -2,14 +2,13 @@
 
 use super::datagrams::UdpFlow;
 use super::stream::TcpFlow;
-use bentpipe_base::{Duration, Instant};
-use bentpipe_nodes::{Asker, Typist, Writer};
+use bentpipe_base::Instant;
+use bentpipe_nodes::Writer;
+use bentpipe_report::{FlowKind, FlowReport, TcpReport};
 use bentpipe_scenario::FlowSpec;
 use bentpipe_sim::build::FlowEnds;
 use bentpipe_sim::record::Record;
-use bentpipe_sim::report::{
-    DelayReport, FlowContext, FlowReport, LimitedBy, Quantiles, RequestsReport, TelnetReport, UdpReport,
-};
+use bentpipe_sim::report::{context, datagrams, requests, telnet};
 
 /// What came out of all flows.
 #[derive(Clone, Debug)]
@@ -20,39 +19,23 @@ pub struct Outcome {
     pub flows: Vec<FlowReport>,
     /// Series of the flows, on a time axis of their own.
     pub record: Record,
-    /// What went wrong, a line each: connections that were refused or given up, datagrams that the kernel did not take.
+    /// What went wrong, a line each: connections that were refused or given up, datagrams that the kernel did
+    /// not take.
     pub faults: Vec<String>,
-}
-
-/// Bytes delivered in the measure interval x 8 / its length.
-pub(super) fn goodput(bytes: u64, interval: Duration) -> f64 {
-    if interval.is_zero() { 0.0 } else { bytes as f64 * 8.0 / interval.as_secs_f64() }
 }
 
 /// The report of a flow over TCP.
 pub(super) fn stream_report(flow: &TcpFlow, ends: &FlowEnds, goodput_bps: f64) -> FlowReport {
-    let (spec, info) = (flow.spec(), &flow.samples.last);
-    FlowReport {
-        tcp: Some(spec.sender.scheme.name),
+    let (spec, application) = (flow.spec(), flow.application());
+    let tcp = TcpReport {
         established_s: flow.established.map(Instant::as_secs_f64),
         finished_s: flow.finished.map(Instant::as_secs_f64),
         bytes_acked: flow.acknowledged(),
-        segments_sent: u64::from(info.data_out),
-        retransmits: u64::from(info.retransmits),
-        copies: None,
-        timeouts: u64::from(info.timeouts.unwrap_or(0)),
-        rtt_ms: flow.samples.round_trips(),
-        limited_by: flow.samples.limited_by(),
-        requests: match flow.application() {
-            Writer::Ask(asker) => Some(requests(asker)),
-            _ => None,
-        },
-        telnet: match flow.application() {
-            Writer::Telnet(typist) => Some(telnet(typist)),
-            _ => None,
-        },
-        ..blank(spec, ends, goodput_bps)
-    }
+        requests: if let Writer::Ask(asker) = application { Some(requests(asker)) } else { None },
+        telnet: if let Writer::Telnet(typist) = application { Some(telnet(typist)) } else { None },
+        ..flow.samples.report(spec.sender.scheme.name)
+    };
+    flow_report(spec, ends, goodput_bps, FlowKind::Tcp(tcp))
 }
 
 /// The report of a flow of datagrams.
@@ -62,57 +45,10 @@ pub(super) fn datagram_report(
     ends: &FlowEnds,
     goodput_bps: f64,
 ) -> FlowReport {
-    let sink = &flow.sink;
-    FlowReport {
-        udp: Some(UdpReport {
-            sent: flow.sent,
-            received: sink.received(),
-            lost: sink.lost(),
-            duplicates: sink.duplicates(),
-            reordered: sink.reordered(),
-            delay_ms: DelayReport {
-                mean: sink.mean_delay().map(Duration::as_millis_f64),
-                quantiles: Quantiles::of(sink.delay()),
-            },
-        }),
-        ..blank(spec, ends, goodput_bps)
-    }
+    flow_report(spec, ends, goodput_bps, FlowKind::Udp(datagrams(flow.sent, &flow.sink)))
 }
 
-fn blank(spec: &FlowSpec, ends: &FlowEnds, goodput_bps: f64) -> FlowReport {
-    FlowReport {
-        name: spec.name.clone(),
-        tcp: None,
-        start_s: ends.start.as_secs_f64(),
-        established_s: None,
-        finished_s: None,
-        opened_s: None,
-        goodput_bps,
-        steady_bps: None,
-        bytes_acked: 0,
-        segments_sent: 0,
-        retransmits: 0,
-        copies: None,
-        timeouts: 0,
-        rtt_ms: Quantiles::default(),
-        limited_by: LimitedBy::default(),
-        fallback: None,
-        requests: None,
-        telnet: None,
-        udp: None,
-        probes: None,
-        context: FlowContext::of(spec, ends.path_bps),
-    }
-}
-
-fn requests(asker: &Asker) -> RequestsReport {
-    RequestsReport { completed: asker.completed(), response_ms: Quantiles::of(asker.times()) }
-}
-
-fn telnet(typist: &Typist) -> TelnetReport {
-    TelnetReport {
-        writes: typist.writes(),
-        acknowledged: typist.times().count(),
-        ack_ms: Quantiles::of(typist.times()),
-    }
+fn flow_report(spec: &FlowSpec, ends: &FlowEnds, goodput_bps: f64, kind: FlowKind) -> FlowReport {
+    let context = context(spec, ends.path_bps);
+    FlowReport { context, ..FlowReport::new(&*spec.name, ends.start, goodput_bps, kind) }
 }

@@ -1,15 +1,17 @@
 //! The thread that moves all flows: one epoll, one heap of wake-ups, the run's clock.
 
 use super::datagrams::{self, UdpFlow};
-use super::outcome::{Outcome, datagram_report, goodput, stream_report};
+use super::outcome::{Outcome, datagram_report, stream_report};
 use super::setup::{Place, prepare};
 use super::stream::{Ends, Side, TcpFlow};
 use super::{Error, Needs, is_tcp};
 use bentpipe_base::{Duration, Instant, NodeId, Purpose, World};
 use bentpipe_os::Clock;
+use bentpipe_report::rate_bps;
 use bentpipe_scenario::{App, FlowSpec, Scenario, Stop};
 use bentpipe_sim::build::{FlowEnds, apps, build};
 use bentpipe_sim::record::{FLOW_COLUMNS, MOST_INTERVALS, Record, Series};
+use bentpipe_sim::report::show_window;
 use rustix::event::{Timespec, epoll};
 use rustix::process::{Resource, getrlimit};
 use std::cmp::Reverse;
@@ -330,7 +332,7 @@ impl Flows {
         let mut faults = Vec::new();
         let mut reports = Vec::with_capacity(self.running.len());
         for (i, flow) in self.running.iter().enumerate() {
-            let rate = goodput(after[i].saturating_sub(before[i]), interval);
+            let rate = rate_bps(after[i].saturating_sub(before[i]), interval);
             reports.push(match flow {
                 Flow::Tcp(tcp) => {
                     let words =
@@ -338,7 +340,7 @@ impl Flows {
                     faults.extend(tcp.fault.as_ref().map(words));
                     let mut report = stream_report(tcp, &self.ends[i], rate);
                     if self.gateways {
-                        report.context.show(&self.specs[i], tcp.samples.last.peer_window.0);
+                        show_window(&mut report.context, &self.specs[i], tcp.samples.last.peer_window.0);
                     }
                     report
                 }

@@ -1,15 +1,16 @@
 //! TCP_INFO of a sending socket, sampled: what becomes of it in the report and in the series.
 //!
-//! The kernel gives its smoothed round-trip time, not the samples it is made of; so the quantiles are of the smoothed time, taken whenever something was
-//! acknowledged since the last look. What limited a flow is the kernel's own account (`tcp_chrono` in net/ipv4/tcp_output.c) where there is one:
-//! time held by the peer's window and by the send buffer. The rest is told apart by what is seen at each look: repairing (the state of its congestion
-//! control), nothing to send, or the congestion window.
+//! The kernel gives its smoothed round-trip time, not the samples it is made of; so the quantiles are of the
+//! smoothed time, taken whenever something was acknowledged since the last look. What limited a flow is the
+//! kernel's own account (`tcp_chrono` in net/ipv4/tcp_output.c) where there is one: time held by the peer's
+//! window and by the send buffer. The rest is told apart by what is seen at each look: repairing (the state
+//! of its congestion control), nothing to send, or the congestion window.
 
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::tcp::{Phase, TcpInfo};
+use bentpipe_report::{LimitedBy, Quantiles, TcpReport};
 use bentpipe_sim::record::FLOW_COLUMNS;
-use bentpipe_sim::report::{LimitedBy, Quantiles};
 
 /// Places in the array of times that are spent.
 const HANDSHAKE: usize = 0;
@@ -74,7 +75,8 @@ impl Samples {
         let buffer = held(info.buffer_limited, told_buffer, length.saturating_sub(window));
         let busy = held(info.busy, told_busy, length);
         self.spent[WINDOW] += window;
-        // a buffer that the kernel makes as large as it likes limits nothing by itself: it follows the congestion window
+        // a buffer that the kernel makes as large as it likes limits nothing by itself: it follows the
+        // congestion window
         self.spent[if self.bounded { SEND_BUFFER } else { CONGESTION }] += buffer;
         let rest = length.saturating_sub(window).saturating_sub(buffer);
         let idle = length.saturating_sub(busy).min(rest);
@@ -119,27 +121,19 @@ impl Samples {
         row
     }
 
-    pub(crate) fn round_trips(&self) -> Quantiles {
-        let mut quantiles = Quantiles::of(&self.rtt);
-        quantiles.min = self.shortest.map(Duration::as_millis_f64).or(quantiles.min);
-        quantiles
-    }
-
-    /// Shares of the flow's time; one that has not begun counts as being opened.
-    pub(crate) fn limited_by(&self) -> LimitedBy {
-        let total: f64 = self.spent.iter().map(|d| d.as_secs_f64()).sum();
-        if total <= 0.0 {
-            return LimitedBy { handshake: 1.0, ..LimitedBy::default() };
-        }
-        let share = |i: usize| self.spent[i].as_secs_f64() / total;
-        LimitedBy {
-            handshake: share(HANDSHAKE),
-            application: share(APPLICATION),
-            send_buffer: share(SEND_BUFFER),
-            receiver_window: share(WINDOW),
-            congestion_window: share(CONGESTION),
-            pacing: 0.0,
-            recovery: share(RECOVERY),
+    /// What the kernel's end says of a connection whose sender's scheme is `scheme`.
+    pub(crate) fn report(&self, scheme: &str) -> TcpReport {
+        let info = &self.last;
+        let mut rtt_ms = Quantiles::of(&self.rtt);
+        rtt_ms.min = self.shortest.map(Duration::as_millis_f64).or(rtt_ms.min);
+        TcpReport {
+            scheme: scheme.to_owned(),
+            segments_sent: u64::from(info.data_out),
+            retransmits: u64::from(info.retransmits),
+            timeouts: u64::from(info.timeouts.unwrap_or(0)),
+            rtt_ms,
+            limited_by: LimitedBy::of(&self.spent),
+            ..TcpReport::default()
         }
     }
 }

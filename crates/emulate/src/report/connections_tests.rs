@@ -91,10 +91,11 @@ fn a_download_is_one_flow_from_far_told_by_its_sender_and_counted_at_its_receive
     assert_eq!(flows.reports.len(), 1, "the request is not told: {:?}", flows.reports);
     let flow = &flows.reports[0];
     assert_eq!(flow.name, "far:5201 > near:40312");
-    assert_eq!((flow.tcp, flow.bytes_acked, flow.retransmits), (Some("cubic"), 100_000, 1));
-    assert_eq!(flow.finished_s, Some(1.1), "when the last byte had come, not when it was closed");
+    let tcp = flow.tcp().unwrap();
+    assert_eq!((tcp.scheme.as_str(), tcp.bytes_acked, tcp.retransmits), ("cubic", 100_000, 1));
+    assert_eq!(tcp.finished_s, Some(1.1), "when the last byte had come, not when it was closed");
     assert!((flow.goodput_bps - 800_000.0).abs() < 1.0, "{}", flow.goodput_bps);
-    assert_eq!((flow.rtt_ms.min, flow.context.path_bps), (Some(550.0), 24_000_000));
+    assert_eq!((tcp.rtt_ms.min, flow.context.path_bps), (Some(550.0), 24_000_000));
     assert_eq!(flows.record.time_s.len(), 12);
     let series = &flows.record.flows[0];
     assert!((sum(series, "goodput_bps") * 0.1 - 800_000.0).abs() < 1.0);
@@ -112,7 +113,8 @@ fn a_connection_between_two_looks_is_known_by_its_end() {
     let flows = finish(c, 3);
     assert_eq!(flows.reports.len(), 1);
     let flow = &flows.reports[0];
-    assert_eq!((flow.bytes_acked, flow.start_s, flow.finished_s), (3000, 0.1, Some(0.2)));
+    let tcp = flow.tcp().unwrap();
+    assert_eq!((tcp.bytes_acked, flow.start_s, tcp.finished_s), (3000, 0.1, Some(0.2)));
     assert!((sum(&flows.record.flows[0], "goodput_bps") - 240_000.0).abs() < 1.0);
 }
 
@@ -123,7 +125,7 @@ fn the_same_ports_again_are_another_flow() {
     c.look(at(1), &found(vec![], vec![end(far, near, 50_000, 80)], vec![]));
     c.look(at(2), &found(vec![], vec![end(far, near, 1000, 80)], vec![]));
     let names: Vec<String> =
-        finish(c, 3).reports.iter().map(|r| format!("{} {}", r.name, r.bytes_acked)).collect();
+        finish(c, 3).reports.iter().map(|r| format!("{} {}", r.name, r.tcp().unwrap().bytes_acked)).collect();
     assert_eq!(names, ["far:80 > near:40312 50000", "far:80 > near:40312 (2) 1000"]);
 }
 
@@ -141,9 +143,10 @@ fn behind_an_uplink_the_receiver_tells() {
         c.look(at(t), &found(receiving, vec![others], vec![]));
     }
     let flows = finish(c, 4);
-    let told: Vec<(&str, u64)> = flows.reports.iter().map(|r| (r.name.as_str(), r.bytes_acked)).collect();
+    let told: Vec<(&str, u64)> =
+        flows.reports.iter().map(|r| (r.name.as_str(), r.tcp().unwrap().bytes_acked)).collect();
     assert_eq!(told, [("192.0.2.7:443 > near:2", 100), ("[2001:db8::1]:443 > near:40312", 60_000)]);
-    assert!(flows.reports[1].rtt_ms.p50.is_none());
+    assert!(flows.reports[1].tcp().unwrap().rtt_ms.p50.is_none());
 }
 
 #[test]

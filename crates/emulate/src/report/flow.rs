@@ -4,8 +4,8 @@ use crate::flows::Samples;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_live::control::FlowState;
 use bentpipe_os::tcp::TcpInfo;
+use bentpipe_report::{FlowContext, FlowKind, FlowReport, TcpReport, rate_bps};
 use bentpipe_sim::record::{Column, FLOW_COLUMNS, Series};
-use bentpipe_sim::report::{FlowContext, FlowReport, LimitedBy, Quantiles};
 use std::net::SocketAddr;
 
 /// Of two directions the one that carried less than a tenth of the other is only its answer, and not told.
@@ -36,7 +36,7 @@ pub(super) struct Flow {
     incoming: bool,
     established: Option<Instant>,
     samples: Samples,
-    congestion: &'static str,
+    congestion: String,
     largest_window: u64,
     over: bool,
     /// What had arrived at the last row, and at the last look.
@@ -66,7 +66,7 @@ impl Flow {
             incoming,
             established: None,
             samples: Samples::new(start, false),
-            congestion: "TCP",
+            congestion: "TCP".to_owned(),
             largest_window: 0,
             over: false,
             before: (0, 0),
@@ -84,8 +84,8 @@ impl Flow {
     /// What its end says.
     pub(super) fn look(&mut self, now: Instant, info: &TcpInfo, congestion: &str) {
         self.established.get_or_insert(now);
-        if !congestion.is_empty() {
-            self.congestion = known(congestion);
+        if !congestion.is_empty() && congestion != self.congestion {
+            congestion.clone_into(&mut self.congestion);
         }
         self.samples.look(now, info);
         self.largest_window = self.largest_window.max(info.peer_window.0);
@@ -123,7 +123,7 @@ impl Flow {
 
     /// A look is over that came `length` after the one before.
     pub(super) fn tick(&mut self, length: Duration) {
-        self.lately_bps = rate(self.delivered - self.before.1, length);
+        self.lately_bps = rate_bps(self.delivered - self.before.1, length);
         self.before.1 = self.delivered;
     }
 
@@ -133,7 +133,7 @@ impl Flow {
         if !self.incoming {
             row = self.samples.row();
         }
-        row[0] = rate(self.delivered - self.before.0, length);
+        row[0] = rate_bps(self.delivered - self.before.0, length);
         self.before.0 = self.delivered;
         self.series.push(&row);
     }
@@ -162,42 +162,27 @@ impl Flow {
 
     /// What a report says; goodput counts over `interval`.
     pub(super) fn report(&self, interval: Duration, path_bps: u64) -> FlowReport {
-        let info = &self.samples.last;
-        let ours = |n: u64| if self.incoming { 0 } else { n };
         let done = self.over && (self.incoming || self.delivered >= self.sent());
-        FlowReport {
-            name: self.ends.name.clone(),
-            tcp: Some(self.congestion),
-            start_s: self.start.as_secs_f64(),
+        let known = if self.incoming {
+            TcpReport { scheme: self.congestion.clone(), ..TcpReport::default() }
+        } else {
+            self.samples.report(&self.congestion)
+        };
+        let tcp = TcpReport {
             established_s: self.established.map(Instant::as_secs_f64),
             finished_s: self.grew.filter(|_| done).map(Instant::as_secs_f64),
-            opened_s: None,
-            goodput_bps: rate(self.delivered, interval),
-            steady_bps: None,
             bytes_acked: self.delivered,
-            segments_sent: ours(u64::from(info.data_out)),
-            retransmits: ours(u64::from(info.retransmits)),
-            copies: None,
-            timeouts: ours(u64::from(info.timeouts.unwrap_or(0))),
-            rtt_ms: if self.incoming { Quantiles::default() } else { self.samples.round_trips() },
-            limited_by: if self.incoming { LimitedBy::default() } else { self.samples.limited_by() },
-            fallback: None,
-            requests: None,
-            telnet: None,
-            udp: None,
-            probes: None,
-            context: FlowContext {
-                path_bps,
-                receive_window: format!("{:.0} kB at most", self.largest_window as f64 / 1e3),
-                slow_reader: false,
-                send_buffer: String::new(),
-            },
-        }
+            ..known
+        };
+        let context = FlowContext {
+            path_bps,
+            receive_window: format!("{:.0} kB at most", self.largest_window as f64 / 1e3),
+            ..FlowContext::default()
+        };
+        let goodput_bps = rate_bps(self.delivered, interval);
+        let report = FlowReport::new(&*self.ends.name, self.start, goodput_bps, FlowKind::Tcp(tcp));
+        FlowReport { context, ..report }
     }
-}
-
-fn rate(bytes: u64, time: Duration) -> f64 {
-    if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() }
 }
 
 /// Adds rows without values.
@@ -205,27 +190,4 @@ fn pad(series: &mut Series, rows: usize) {
     for column in &mut series.columns {
         column.values.resize(column.values.len() + rows, f64::NAN);
     }
-}
-
-/// The name of a congestion control of the kernel. One of somebody's own is only `TCP`.
-fn known(name: &str) -> &'static str {
-    const NAMES: [&str; 16] = [
-        "bbr",
-        "bic",
-        "cdg",
-        "cubic",
-        "dctcp",
-        "highspeed",
-        "htcp",
-        "hybla",
-        "illinois",
-        "lp",
-        "nv",
-        "reno",
-        "scalable",
-        "vegas",
-        "veno",
-        "westwood",
-    ];
-    NAMES.into_iter().find(|n| *n == name).unwrap_or(if name == "yeah" { "yeah" } else { "TCP" })
 }

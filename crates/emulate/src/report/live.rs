@@ -3,10 +3,10 @@
 use super::{Beside, Flows};
 use bentpipe_base::Instant;
 use bentpipe_live::{Outcome, Timing};
+use bentpipe_report::{InstrumentReport, LatenessReport, LiveReport, PortDropsReport, Report};
 use bentpipe_scenario::{InstrumentKind, Scenario};
-use bentpipe_sim::Report;
 use bentpipe_sim::record::{Record, Series};
-use bentpipe_sim::report::{InstrumentReport, LatenessReport, LiveReport, PortDropsReport};
+use bentpipe_sim::report;
 
 /// The report and the record of a run.
 pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Report, Record) {
@@ -27,7 +27,7 @@ pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Repo
     let Flows { reports, faults, of_scenario, .. } = flows;
     live.faults = faults;
     let ran = outcome.until.since(Instant::ZERO);
-    let mut report = Report::assemble(scenario, ran, reports, outcome.links.clone(), instruments);
+    let mut report = report::assemble(scenario, ran, reports, outcome.links.clone(), instruments);
     if !of_scenario {
         // connections of programs are not those of the scenario's transfers
         report.transfers.clear();
@@ -83,12 +83,8 @@ mod tests {
     fn bins_get_their_goodput_from_the_series_of_the_flow() {
         let values = vec![f64::NAN, 8.0, 16.0, 24.0];
         let flow = Series { name: "f".into(), columns: vec![Column { key: "goodput_bps", values }] };
-        let mut bins = InstrumentReport {
-            name: "b".into(),
-            kind: "bins",
-            columns: vec!["time_s", "goodput_bytes_per_s"],
-            rows: vec![vec![2.0, f64::NAN], vec![3.5, f64::NAN]],
-        };
+        let mut bins = InstrumentReport::new("b", "bins", &["time_s", "goodput_bytes_per_s"]);
+        bins.rows = vec![vec![2.0, f64::NAN], vec![3.5, f64::NAN]];
         fill_bins(&mut bins, &[1.0, 2.0, 3.0, 4.0], &flow);
         assert!((bins.rows[0][1] - 0.5).abs() < 1e-12, "{:?}", bins.rows);
         assert!((bins.rows[1][1] - (2.0 + 1.5) / 1.5).abs() < 1e-12, "{:?}", bins.rows);

@@ -20,10 +20,10 @@ use bentpipe_base::{Instant, Size};
 use bentpipe_live::Outcome;
 use bentpipe_live::thread::Install;
 use bentpipe_os::Clock;
+use bentpipe_report::{FlowReport, Report};
 use bentpipe_results::{Error, make_folder};
 use bentpipe_scenario::{CaptureSpec, Direction, Scenario};
-use bentpipe_sim::report::FlowReport;
-use bentpipe_sim::{Record, Report};
+use bentpipe_sim::Record;
 use capture::Capture;
 use std::path::{Path, PathBuf};
 

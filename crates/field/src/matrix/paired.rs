@@ -1,10 +1,6 @@
 //! Ratios of pairs: their geometric mean, and its interval by Student's t of their logarithms.
 
-/// Two-sided 99 % quantiles of Student's t for 1 to 30 degrees of freedom.
-const T: [f64; 30] = [
-    63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012, 2.977, 2.947,
-    2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.750,
-];
+use bentpipe_stats::{Level, half_width, mean};
 
 /// A ratio with its 99 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,15 +16,11 @@ pub struct Ratio {
 impl Ratio {
     /// Of pairs of positive numbers; none for fewer than two.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
-        let n = pairs.len();
-        if n < 2 || pairs.iter().any(|p| !(p.0 > 0.0 && p.1 > 0.0)) {
+        if pairs.iter().any(|p| !(p.0 > 0.0 && p.1 > 0.0)) {
             return None;
         }
         let logs: Vec<f64> = pairs.iter().map(|p| libm::log(p.0 / p.1)).collect();
-        let mean = logs.iter().sum::<f64>() / n as f64;
-        let variance = logs.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / (n - 1) as f64;
-        let t = T.get(n - 2).copied().unwrap_or(2.68);
-        let half = t * (variance / n as f64).sqrt();
+        let (mean, half) = (mean(&logs), half_width(&logs, Level::P99)?);
         Some(Self { mean: libm::exp(mean), low: libm::exp(mean - half), high: libm::exp(mean + half) })
     }
 

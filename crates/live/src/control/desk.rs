@@ -3,10 +3,11 @@
 use super::act::{Act, Made};
 use super::messages::{Changed, Command, Done, LinkState, On, Reply, Request, State, Values, Way};
 use super::words::{Seen, words};
+use bentpipe_base::names::nearest;
 use bentpipe_base::{Duration, Instant, NodeId, Rate};
 use bentpipe_driver::{Attendant, Core, Journal, LiveNetwork};
 use bentpipe_link::Capacity;
-use bentpipe_scenario::{Scenario, nearest};
+use bentpipe_scenario::Scenario;
 use bentpipe_service::Refusal;
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;

@@ -3,7 +3,7 @@
 use super::{AGAIN, CHUNK, FAREWELL, LOOK, Look, Sink, TransferError, leave, rest};
 use crate::endpoint::{ConnId, Ending, EndpointError, Guest, News};
 use bentpipe_base::Instant;
-use bentpipe_sim::report::FlowReport;
+use bentpipe_report::{FlowKind, FlowReport, TcpReport, rate_bps};
 use bentpipe_tcp::Config;
 use core::net::SocketAddr;
 
@@ -42,9 +42,15 @@ pub fn receive(
     leave(guest, |endpoint| if is_whole { endpoint.close(id) } else { endpoint.abort(id) });
     done?;
     let name = format!("{from} > port {}", guest.port);
-    let mut report = FlowReport::of_bytes(name, "TCP", receiver.bytes, start, receiver.last);
-    report.established_s = Some(start.as_secs_f64());
-    report.finished_s = Some(receiver.last.as_secs_f64());
+    let goodput_bps = rate_bps(receiver.bytes, receiver.last.since(start));
+    let tcp = TcpReport {
+        scheme: "TCP".to_owned(),
+        established_s: Some(start.as_secs_f64()),
+        finished_s: Some(receiver.last.as_secs_f64()),
+        bytes_acked: receiver.bytes,
+        ..TcpReport::default()
+    };
+    let report = FlowReport::new(name, start, goodput_bps, FlowKind::Tcp(tcp));
     Ok(Received { report, end, from })
 }
 

@@ -3,7 +3,8 @@
 use super::{CHUNK, FAREWELL, LOOK, Look, Source, TransferError, leave, rest};
 use crate::endpoint::{ConnId, Ending, EndpointError, Guest, News};
 use bentpipe_base::Instant;
-use bentpipe_sim::report::FlowReport;
+use bentpipe_report::FlowReport;
+use bentpipe_sim::report::sender_report;
 use bentpipe_tcp::{Config, Connection};
 use core::net::SocketAddr;
 
@@ -71,7 +72,7 @@ pub fn send(
         Err(why) => {
             let (report, _) = sender.report(guest, to);
             leave(guest, |endpoint| endpoint.abort(id));
-            Err(Failed { why, report: report.filter(|r| r.established_s.is_some()).map(Box::new) })
+            Err(Failed { why, report: report.filter(opened).map(Box::new) })
         }
     }
 }
@@ -199,10 +200,14 @@ impl Sender {
         let report = guest.station.with(|e, _| {
             let name =
                 e.addresses(self.id).map_or_else(|| to.to_string(), |(own, to)| format!("{own} > {to}"));
-            Some(FlowReport::of_sender(name, e.connection(self.id)?, self.start, now))
+            Some(sender_report(name, e.connection(self.id)?, self.start, now))
         });
         (report, now)
     }
+}
+
+fn opened(report: &FlowReport) -> bool {
+    report.tcp().is_some_and(|tcp| tcp.established_s.is_some())
 }
 
 fn acknowledged(connection: Option<&Connection>) -> u64 {

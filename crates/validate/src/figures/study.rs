@@ -6,8 +6,8 @@ use crate::observed::Observed;
 use crate::quantity::BOTTLENECK;
 use crate::reading::series;
 use crate::sources::study;
-use crate::stats;
 use bentpipe_plot::{Axis, Curve, Dash, Marker, Plot, Point, Style, Tone};
+use bentpipe_stats::{Level, half_width, mean};
 
 /// Rate of payload on the link, kB/s.
 const LINK: f64 = 1544.0 / 8.0 / 1.04;
@@ -89,7 +89,7 @@ fn connections(results: &Results<'_>) -> Plot {
 fn initial_windows(results: &Results<'_>) -> Plot {
     let curve = |iw: u32| {
         let time =
-            |n: u32| results.seen.get(&study::transfer_job(n, iw)).map_or(f64::NAN, Observed::finished_s);
+            |n: u32| results.seen.get(&study::transfer_job(n, iw)).map_or(f64::NAN, |o| o.metric("finished"));
         let points = SIZES.into_iter().map(|n| (f64::from(n), time(n)));
         Curve::through(format!("initial window {iw}"), Style::LineAndPoints, points)
     };
@@ -108,10 +108,10 @@ fn segments(results: &Results<'_>) -> Plot {
     let point = |segment: &str, (ber, x): (&str, f64)| {
         let jobs = study::segments_job(segment, "128", ber).seeds(RUNS);
         let seen = jobs.iter().filter_map(|job| results.seen.get(job));
-        let goodputs: Vec<f64> = seen.map(|o| o.goodput() / 1e3).collect();
-        match stats::half_width(&goodputs) {
-            Some(h) => Point::with_error(x, stats::mean(&goodputs), h),
-            None => Point::new(x, stats::mean(&goodputs)),
+        let goodputs: Vec<f64> = seen.map(|o| o.metric("goodput") / 1e3).collect();
+        match half_width(&goodputs, Level::P95) {
+            Some(h) => Point::with_error(x, mean(&goodputs), h),
+            None => Point::new(x, mean(&goodputs)),
         }
     };
     let curve = |segment: &str| {
@@ -180,7 +180,6 @@ fn over_buffer(results: &Results<'_>, value: impl Fn(&Observed) -> f64) -> Vec<C
 }
 
 fn peaks(results: &Results<'_>) -> Plot {
-    let peak = |o: &Observed| o.link(BOTTLENECK).map_or(f64::NAN, |l| f64::from(l.queue_peak));
     Plot {
         title: "Longest queue over the on-board buffer".into(),
         description:
@@ -188,7 +187,7 @@ fn peaks(results: &Results<'_>) -> Plot {
                 .into(),
         x: Axis::linear("buffer, packets").within(0.0, 130.0),
         y: Axis::linear("longest queue, packets").within(0.0, 80.0),
-        curves: over_buffer(results, peak),
+        curves: over_buffer(results, |o| o.metric("queue_peak[bottleneck]")),
         ..Plot::default()
     }
 }
@@ -200,7 +199,7 @@ fn buffers(results: &Results<'_>) -> Plot {
             "Goodput in 100 s for buffers of 24 to 120 packets: lower where slow start overflows them.".into(),
         x: Axis::linear("buffer, packets").within(0.0, 130.0),
         y: Axis::linear("goodput, kB/s").within(0.0, 200.0),
-        curves: over_buffer(results, |o| o.goodput() / 1e3),
+        curves: over_buffer(results, |o| o.metric("goodput") / 1e3),
         ..Plot::default()
     }
 }

@@ -1,10 +1,11 @@
 //! Asymmetric links: RFC 3449.
 
 use crate::check::{Check, Tolerance};
-use crate::group::{Group, Section};
+use crate::group::Group;
 use crate::job::{File, Job};
 use crate::quantity::Quantity;
 use crate::reading::Reading;
+use crate::section::Section;
 
 /// Links whose return is slow.
 pub static SECTION: Section = Section {
@@ -70,13 +71,13 @@ fn all() -> Vec<Check> {
             let check = |group, quantity, jobs, expected| {
                 Check::new(group, &labels, quantity, jobs, expected, Tolerance::Unjudged)
             };
-            let goodput = Quantity::Mean(Reading::Goodput);
+            let goodput = Quantity::Mean(Reading::Metric("goodput"));
             checks.push(check(&GOODPUT, goodput, vec![job(k)], f64::NAN));
             if k != SYMMETRIC {
                 let both = vec![job(k), job(SYMMETRIC)];
-                checks.push(check(&RATIO, Quantity::Ratio(Reading::Goodput), both, left));
+                checks.push(check(&RATIO, Quantity::Ratio(Reading::Metric("goodput")), both, left));
             }
-            let queue = Quantity::Mean(Reading::QueueMean("bottleneck-return"));
+            let queue = Quantity::Mean(Reading::Metric("queue_mean[bottleneck-return]"));
             checks.push(check(&QUEUE, queue, vec![job(k)], waiting));
         }
     }

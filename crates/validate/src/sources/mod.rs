@@ -9,7 +9,7 @@ pub mod simulators;
 pub mod study;
 pub mod winds;
 
-use crate::group::Section;
+use crate::section::Section;
 
 /// Every section, in the order of the page.
 pub static SECTIONS: [&Section; 8] = [

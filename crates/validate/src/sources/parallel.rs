@@ -1,10 +1,11 @@
 //! Parallel connections: Hacker, Noble, Athey, 2004.
 
 use crate::check::{Check, Tolerance};
-use crate::group::{Group, Section};
+use crate::group::Group;
 use crate::job::{File, Job};
 use crate::quantity::Quantity;
 use crate::reading::Reading;
+use crate::section::Section;
 
 /// One transfer over several connections beside a single connection.
 pub static SECTION: Section = Section {

@@ -1,10 +1,11 @@
 //! Explicit rate: what a granted rate brings, beside what the path can carry.
 
 use crate::check::{Check, Tolerance};
-use crate::group::{Group, Section};
+use crate::group::Group;
 use crate::job::{File, Job};
 use crate::quantity::Quantity;
 use crate::reading::Reading;
+use crate::section::Section;
 
 /// The sender's half of explicit-rate TCP.
 pub static SECTION: Section = Section {
@@ -94,7 +95,7 @@ fn steady(group: &'static Group, (rtt, size): (&str, &str), loss: &str, fallback
     let job = job(&[("rtt", rtt), ("size", size), ("loss", loss), ("fallback", fallback)]);
     let ceiling = RATE * (1.0 - loss.parse().unwrap_or(f64::NAN)) * PAYLOAD;
     let labels = [rtt, loss, fallback];
-    Check::new(group, &labels, Quantity::Mean(Reading::Steady), vec![job], ceiling, NEAR)
+    Check::new(group, &labels, Quantity::Mean(Reading::Metric("steady[flow]")), vec![job], ceiling, NEAR)
 }
 
 fn all() -> Vec<Check> {
@@ -111,10 +112,10 @@ fn all() -> Vec<Check> {
     }
     for loss in ["0", "0.05"] {
         let with = |ack_loss| job(&[("loss", loss), ("size", "20 MB"), ("ack_loss", ack_loss)]);
-        let (ratio, least) = (Quantity::Ratio(Reading::Steady), Tolerance::AtLeast(0.97));
+        let (ratio, least) = (Quantity::Ratio(Reading::Metric("steady[flow]")), Tolerance::AtLeast(0.97));
         checks.push(Check::new(&ACK_LOSS, &[loss, "0.1"], ratio, vec![with("0.1"), with("0")], 1.0, least));
     }
-    let median = Quantity::Median(Reading::Completion);
+    let median = Quantity::Median(Reading::Metric("finished"));
     let runs = job(&[("loss", "0.02")]).seeds(50);
     checks.push(Check::new(&TRANSFER, &["40 ms", "0.02"], median, runs, ideal(), LATEST));
     for tcp in ["cubic", "bbr", "bbr3", "hybla", "westwood"] {

@@ -1,10 +1,11 @@
 //! Measurements over WINDS in 2009: Lee, Yum and Wan, TCP-SuperCharger, table 1.
 
 use crate::check::{Check, Tolerance};
-use crate::group::{Group, Section};
+use crate::group::Group;
 use crate::job::{File, Job};
 use crate::quantity::Quantity;
 use crate::reading::Reading;
+use crate::section::Section;
 
 /// The measurements.
 pub static SECTION: Section = Section {
@@ -49,7 +50,7 @@ fn all() -> Vec<Check> {
     for rate in ["24 Mbit/s", "51 Mbit/s"] {
         let jobs = vec![Job::new(File::Datagrams, &[("rate", rate)])];
         let labels = ["1", "UDP", "-", &*format!("none, channel of {rate}")];
-        let quantity = Quantity::Mean(Reading::Goodput);
+        let quantity = Quantity::Mean(Reading::Metric("goodput"));
         checks.push(Check::new(&GOODPUT, &labels, quantity, jobs, 40.0 * megabit, Tolerance::Unjudged));
     }
     for (row, window, beside, measured) in [
@@ -61,7 +62,7 @@ fn all() -> Vec<Check> {
         let tolerance = if row == "4" { Tolerance::Unjudged } else { Tolerance::Relative(0.3) };
         let yes = if beside == "on" { "yes" } else { "no" };
         let jobs = vec![job(window, beside)];
-        let quantity = Quantity::Mean(Reading::GoodputOf("flow"));
+        let quantity = Quantity::Mean(Reading::Metric("goodput[flow]"));
         let labels = [row, "TCP", window, yes];
         checks.push(Check::new(&GOODPUT, &labels, quantity, jobs, measured * megabit, tolerance));
     }
@@ -69,7 +70,7 @@ fn all() -> Vec<Check> {
         [("2", "off", 5.78, Tolerance::Unjudged), ("5", "on", 1.03, Tolerance::Relative(0.1))]
     {
         let yes = if beside == "on" { "yes" } else { "no" };
-        let quantity = Quantity::Mean(Reading::MedianRtt);
+        let quantity = Quantity::Mean(Reading::Metric("rtt_p50[flow]"));
         let jobs = vec![job("64 KiB", beside)];
         checks.push(Check::new(&ROUND_TRIP, &[row, "64 KiB", yes], quantity, jobs, measured, tolerance));
     }

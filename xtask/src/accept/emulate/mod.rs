@@ -5,6 +5,7 @@
 
 mod agreement;
 mod applications;
+mod kernel;
 mod lasting;
 mod truth;
 mod users;
@@ -17,8 +18,8 @@ use crate::bench;
 use crate::item::{Item, Verdict};
 
 /// Parts of the list, by what stands on the command line.
-const PARTS: [&str; 8] =
-    ["truth", "speed", "agreement", "applications", "users", "lasting", "engine", "tests"];
+const PARTS: [&str; 9] =
+    ["truth", "speed", "agreement", "applications", "kernel", "users", "lasting", "engine", "tests"];
 
 /// Prints the list, or the parts of it that `words` name; true when every line was met.
 pub(super) fn check(words: &[String]) -> Result<bool, String> {
@@ -30,6 +31,7 @@ pub(super) fn check(words: &[String]) -> Result<bool, String> {
             "speed" => bench::live::items()?.iter().for_each(|item| list.line(2, item)),
             "agreement" => agreement::check(&place, &mut list),
             "applications" => applications::check(&place, &mut list),
+            "kernel" => kernel::check(&place, &mut list),
             "users" => users::check(&place, &mut list),
             "lasting" => lasting::check(&place, &mut list),
             "engine" => list.line(7, &engine()),

@@ -5,7 +5,7 @@ mod channel;
 mod queueing;
 mod tcp;
 
-use crate::group::{Picture, Section};
+use crate::section::{Picture, Section};
 
 /// Formulas.
 pub static SECTION: Section = Section {

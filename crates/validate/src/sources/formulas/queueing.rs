@@ -3,7 +3,7 @@
 use crate::check::{Check, Tolerance};
 use crate::group::Group;
 use crate::job::{File, Job};
-use crate::quantity::{BOTTLENECK, Quantity};
+use crate::quantity::Quantity;
 use crate::reading::Reading;
 
 /// Payload that fills the link of `poisson.toml`, bit/s.
@@ -37,6 +37,6 @@ fn load(rho_text: &str) -> Check {
     let waiting = rho * rho / (2.0 * (1.0 - rho));
     let deviation = rho / ((1.0 - rho) * (1.0 - rho)) / (2.0 * SERVICES).sqrt();
     let tolerance = Tolerance::Relative(DEVIATIONS * deviation / waiting);
-    let quantity = Quantity::Mean(Reading::QueueMean(BOTTLENECK));
+    let quantity = Quantity::Mean(Reading::Metric("queue_mean[bottleneck]"));
     Check::new(&M_D_1, &[rho_text], quantity, jobs, waiting, tolerance)
 }

@@ -164,7 +164,7 @@ fn window_limit(window: &str) -> Check {
     Check::new(
         &WINDOW_LIMIT,
         &[window],
-        Quantity::Mean(Reading::Goodput),
+        Quantity::Mean(Reading::Metric("goodput")),
         vec![job],
         limit,
         Tolerance::Relative(slack),
@@ -181,7 +181,7 @@ fn slow_start(size_kb: u32, iw: u32) -> Check {
     Check::new(
         &SLOW_START,
         &[&size, &iw_text],
-        Quantity::Mean(Reading::Completion),
+        Quantity::Mean(Reading::Metric("finished")),
         vec![job],
         seconds,
         tolerance,
@@ -227,7 +227,14 @@ fn ceiling(tcp: &str, flows: &str, loss: &str) -> Check {
     let most = SHARED / 8.0 * SEGMENT / (SEGMENT + HEADERS) * (1.0 - number(loss));
     let jobs = sharing(tcp, loss, flows).seeds(5);
     let tolerance = Tolerance::Between(0.9 * most, most);
-    Check::new(&CEILING, &[tcp, flows, loss], Quantity::Mean(Reading::Goodput), jobs, most, tolerance)
+    Check::new(
+        &CEILING,
+        &[tcp, flows, loss],
+        Quantity::Mean(Reading::Metric("goodput")),
+        jobs,
+        most,
+        tolerance,
+    )
 }
 
 fn packet_loss(loss: &str) -> Check {
@@ -271,7 +278,7 @@ fn link_rate(flows: &str, window: &str) -> Check {
     Check::new(
         &LINK_RATE,
         &[flows, window],
-        Quantity::Mean(Reading::Goodput),
+        Quantity::Mean(Reading::Metric("goodput")),
         jobs,
         rate,
         Tolerance::Relative(1e-4),

@@ -3,7 +3,7 @@
 mod steady;
 mod two_hours;
 
-use crate::group::{Picture, Section};
+use crate::section::{Picture, Section};
 
 /// The experiment.
 pub static SECTION: Section = Section {

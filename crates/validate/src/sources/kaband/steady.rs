@@ -66,7 +66,7 @@ pub(super) fn all() -> Vec<Check> {
         for (statement, ber, tolerance) in statements() {
             let jobs = runs("sack", "359", ber, change);
             let labels = [statement, acks, ber];
-            let quantity = Quantity::Mean(Reading::Goodput);
+            let quantity = Quantity::Mean(Reading::Metric("goodput"));
             checks.push(Check::new(&UTILISATION, &labels, quantity, jobs, f64::NAN, judged(tolerance)));
         }
         for (ber, tolerance) in [
@@ -76,13 +76,13 @@ pub(super) fn all() -> Vec<Check> {
             ("2e-6", Tolerance::AtMost(0.85)),
         ] {
             let jobs = [ber, "0"].map(|ber| runs("reno", "11", ber, change)).concat();
-            let quantity = Quantity::Ratio(Reading::Goodput);
+            let quantity = Quantity::Ratio(Reading::Metric("goodput"));
             checks.push(Check::new(&SMALL_WINDOW, &[acks, ber], quantity, jobs, f64::NAN, judged(tolerance)));
         }
         for (name, window) in WINDOWS {
             for ber in ["1e-8", "3e-8", "1e-7", "3e-7"] {
                 let jobs = ["reno", "sack"].map(|tcp| runs(tcp, window, ber, change)).concat();
-                let quantity = Quantity::Ratio(Reading::Goodput);
+                let quantity = Quantity::Ratio(Reading::Metric("goodput"));
                 let tolerance = judged(Tolerance::Absolute(0.15));
                 checks.push(Check::new(&RENO_AND_SACK, &[name, acks, ber], quantity, jobs, 1.0, tolerance));
             }
@@ -90,7 +90,7 @@ pub(super) fn all() -> Vec<Check> {
         for (rtt, expected) in [("540 ms", 30.3e3), ("560 ms", 28.1e3)] {
             let job = Job::new(File::Faded, &[("window", "16 KiB"), ("ber", "0"), ("rtt", rtt)]);
             let jobs = vec![job.with(change)];
-            let quantity = Quantity::Mean(Reading::Goodput);
+            let quantity = Quantity::Mean(Reading::Metric("goodput"));
             let tolerance = judged(Tolerance::Relative(0.05));
             checks.push(Check::new(&CEILING, &[acks, rtt], quantity, jobs, expected, tolerance));
         }

@@ -5,11 +5,12 @@ mod shared;
 mod single;
 
 use crate::check::{Check, Expected, Tolerance};
-use crate::group::{Group, Picture, Section};
+use crate::group::Group;
 use crate::job::Job;
 use crate::quantity::Quantity;
 use crate::reading::Reading;
 use crate::reference::{Row, rows};
+use crate::section::{Picture, Section};
 
 /// Fewest runs of a cell in which chance plays a part.
 const FEWEST_RUNS: u32 = 5;
@@ -67,7 +68,7 @@ fn checks(row: &Row, rows: &[Row]) -> Vec<Check> {
         (_, "C-window" | "C-conns") => vec![single::windows(row, rows)],
         ("C", name) => vec![single::transfer(row, name, rows)],
         ("D", _) => single::burst(row, rows),
-        ("A", _) if row.variant == "linux-cubic" => shared::cubic(row),
+        ("A", _) if row.variant == "linux-cubic" => shared::cubic(row, rows),
         ("A", _) if row.variant == "linux-westwood" => schemes::westwood(row),
         ("A", _) => vec![shared::sharing(row)],
         ("B", _) => shared::fairness(row),
@@ -83,7 +84,7 @@ impl Check {
         Self {
             group,
             labels: labels.iter().map(|l| (*l).to_owned()).collect(),
-            quantity: Quantity::Mean(Reading::Goodput),
+            quantity: Quantity::Mean(Reading::Metric("goodput")),
             jobs: job.seeds(runs),
             expected: Expected { value: row.goodput, half_width: row.goodput_ci95, other: None },
             tolerance,

@@ -61,7 +61,7 @@ pub(super) fn bbr() -> Vec<Check> {
     let check = |(loss, goodput): &(&str, f64)| Check {
         group: &BBR,
         labels: vec!["bbr".into(), (*loss).into()],
-        quantity: Quantity::Mean(Reading::Goodput),
+        quantity: Quantity::Mean(Reading::Metric("goodput")),
         jobs: Job::new(File::Sharing, &[("tcp", "bbr"), ("loss", loss), ("jitter", "0 ms")]).seeds(RUNS),
         expected: Expected::exactly(*goodput),
         tolerance: Tolerance::Relative(0.06),
@@ -73,7 +73,7 @@ pub(super) fn order() -> Vec<Check> {
     let check = |(tcp, above, goodput): &(&str, &str, f64)| Check {
         group: &ORDER,
         labels: vec![(*tcp).into(), (*above).into()],
-        quantity: Quantity::Mean(Reading::Goodput),
+        quantity: Quantity::Mean(Reading::Metric("goodput")),
         jobs: Job::new(File::Sharing, &[("tcp", tcp), ("loss", "1e-2"), ("jitter", "0 ms")]).seeds(RUNS),
         expected: Expected::exactly(*goodput),
         tolerance: Tolerance::AtLeast(*goodput),

@@ -101,14 +101,20 @@ pub(super) fn sharing(row: &Row) -> Check {
     Check::of(row, group, &[&row.variant, &row.loss], &sharing_job(row, &row.variant), tolerance)
 }
 
-pub(super) fn cubic(row: &Row) -> Vec<Check> {
+pub(super) fn cubic(row: &Row, rows: &[Row]) -> Vec<Check> {
     let job = sharing_job(row, "cubic");
-    let standard = if number(&row.loss) <= 5e-3 { Tolerance::Relative(0.04) } else { CUBIC_AT_HIGH_LOSS };
     let old = job.clone().with(Change::OldCubic);
-    let check = |label, job, tolerance| Check::of(row, &CUBIC, &[label, &row.loss], job, tolerance);
+    let check = |of: &Row, label, job, tolerance| Check::of(of, &CUBIC, &[label, &row.loss], job, tolerance);
+    // where losses decide, ns-2's beta of 0.8 tells nothing of 0.7: there the kernel's own CUBIC is the reference, where it was measured
+    let kernel = rows.iter().find(|r| r.is_kernel() && r.same_cell(row));
+    let (of, tolerance) = match kernel {
+        _ if number(&row.loss) <= 5e-3 => (row, Tolerance::Relative(0.04)),
+        Some(kernel) => (kernel, Tolerance::Relative(0.06)),
+        None => (row, CUBIC_AT_HIGH_LOSS),
+    };
     vec![
-        check("beta 0.8, no HyStart", &old, Tolerance::Relative(0.06)),
-        check("beta 0.7, HyStart++", &job, standard),
+        check(row, "beta 0.8, no HyStart", &old, Tolerance::Relative(0.06)),
+        check(of, "beta 0.7, HyStart++", &job, tolerance),
     ]
 }
 
@@ -147,7 +153,7 @@ pub(super) fn fairness_without_jitter() -> Vec<Check> {
             expected: Expected::NOTHING,
             tolerance: Tolerance::Unjudged,
         };
-        [check(&FAIRNESS, RATIO), check(&SUMS, Reading::Goodput)]
+        [check(&FAIRNESS, RATIO), check(&SUMS, Reading::Metric("goodput"))]
     };
     ["1e-6", "1e-2"].iter().flat_map(both).collect()
 }

@@ -4,7 +4,6 @@ use super::{number, packets, seconds, segments};
 use crate::check::{Check, Tolerance};
 use crate::group::Group;
 use crate::job::{File, Job};
-use crate::quantity::BOTTLENECK;
 use crate::reading::Reading;
 use crate::reference::Row;
 
@@ -92,7 +91,7 @@ pub(super) fn transfer(row: &Row, name: &str, rows: &[Row]) -> Check {
     let seconds = row.finished_s.unwrap_or(f64::NAN);
     let ns3 = other(row, rows).and_then(|r| r.finished_s);
     Check::of(row, &TRANSFERS, &[&format!("{size_kb} kB"), &row.iw], &job, Tolerance::Absolute(1e-3)).reading(
-        Reading::Completion,
+        Reading::Metric("finished"),
         seconds,
         ns3,
     )
@@ -108,7 +107,7 @@ pub(super) fn windows(row: &Row, rows: &[Row]) -> Check {
     let job = Job::new(File::Window, &sets);
     let ns3 = other(row, rows).map(|r| r.goodput);
     Check::of(row, &WINDOWS, &[&row.flows, &row.window], &job, Tolerance::Relative(0.005)).reading(
-        Reading::Goodput,
+        Reading::Metric("goodput"),
         row.goodput,
         ns3,
     )
@@ -160,7 +159,7 @@ pub(super) fn burst(row: &Row, rows: &[Row]) -> Vec<Check> {
     let goodput = Check::of(row, &BURSTS, &labels, &job, tolerance(Tolerance::Relative(0.02)));
     let peak = Check::of(row, &QUEUES, &labels, &job, tolerance(Tolerance::Absolute(1.0)));
     vec![
-        goodput.reading(Reading::Goodput, row.goodput, ns3.map(|r| r.goodput)),
-        peak.reading(Reading::QueuePeak(BOTTLENECK), row.queue_peak, ns3.map(|r| r.queue_peak)),
+        goodput.reading(Reading::Metric("goodput"), row.goodput, ns3.map(|r| r.goodput)),
+        peak.reading(Reading::Metric("queue_peak[bottleneck]"), row.queue_peak, ns3.map(|r| r.queue_peak)),
     ]
 }

@@ -89,7 +89,7 @@ pub(super) fn all() -> Vec<Check> {
     let mut checks = Vec::new();
     for buffer in [64, 80, 120] {
         let jobs = vec![burst_job("off", buffer)];
-        let quantity = Quantity::Mean(Reading::QueuePeak(BOTTLENECK));
+        let quantity = Quantity::Mean(Reading::Metric("queue_peak[bottleneck]"));
         checks.push(Check::new(
             &PEAK,
             &[&buffer.to_string()],
@@ -112,8 +112,12 @@ pub(super) fn all() -> Vec<Check> {
                 let jobs = vec![burst_job(delayed_ack, buffer)];
                 Check::new(group, &labels, Quantity::Mean(reading), jobs, f64::NAN, tolerance)
             };
-            checks.push(check(&OVERFLOW, Reading::Overflow(BOTTLENECK), losses(acks, buffer)));
-            checks.push(check(&THROUGHPUT, Reading::Goodput, Tolerance::Unjudged));
+            checks.push(check(
+                &OVERFLOW,
+                Reading::Metric("drops[bottleneck].queue_full"),
+                losses(acks, buffer),
+            ));
+            checks.push(check(&THROUGHPUT, Reading::Metric("goodput"), Tolerance::Unjudged));
         }
     }
     checks.extend(star_and_mesh());
@@ -128,16 +132,16 @@ fn onboard_job(topology: &str, delayed_ack: &str, buffer: u32) -> Job {
 
 fn star_and_mesh() -> Vec<Check> {
     let jobs = ["star", "mesh"].map(|topology| onboard_job(topology, "off", 64)).to_vec();
-    let quantity = Quantity::Ratio(Reading::ShortestRtt);
+    let quantity = Quantity::Ratio(Reading::Metric("rtt_min[flow]"));
     let tolerance = Tolerance::Relative(0.05);
     let mut checks = vec![Check::new(&HOPS, &["star over mesh"], quantity, jobs, 2.0, tolerance)];
     let mut drops = |topology, (acks, delayed_ack), buffer: u32, queue: (&str, &'static str), tolerance| {
         let jobs = vec![onboard_job(topology, delayed_ack, buffer)];
         let labels = [topology, acks, &*buffer.to_string(), queue.0];
-        let quantity = Quantity::Mean(Reading::Overflow(queue.1));
+        let quantity = Quantity::Mean(Reading::Metric(queue.1));
         checks.push(Check::new(&DROPS, &labels, quantity, jobs, f64::NAN, tolerance));
     };
-    let (up, down) = ("station1-uplink", "station2-downlink");
+    let (up, down) = ("drops[station1-uplink].queue_full", "drops[station2-downlink].queue_full");
     for (policy, buffers) in POLICIES.into_iter().zip([[50, 64], [30, 36]]) {
         for buffer in buffers {
             drops("mesh", policy, buffer, ("on board", down), losses(policy.0, buffer));

@@ -36,14 +36,14 @@ pub(super) fn all() -> Vec<Check> {
     let mut checks = Vec::new();
     for tcp in SCHEMES {
         checks.extend(LOSSES.map(|loss| {
-            let quantity = Quantity::Mean(Reading::Goodput);
+            let quantity = Quantity::Mean(Reading::Metric("goodput"));
             Check::new(&FLAVOURS, &[tcp, loss], quantity, runs(tcp, loss), f64::NAN, Tolerance::Unjudged)
         }));
     }
     for pair in SCHEMES.windows(2) {
         checks.extend(LOSSES.map(|loss| {
             let jobs = [runs(pair[0], loss), runs(pair[1], loss)].concat();
-            let quantity = Quantity::Ratio(Reading::Goodput);
+            let quantity = Quantity::Ratio(Reading::Metric("goodput"));
             Check::new(&ORDER, &[pair[0], pair[1], loss], quantity, jobs, f64::NAN, Tolerance::Unjudged)
         }));
     }

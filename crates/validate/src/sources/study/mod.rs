@@ -6,7 +6,7 @@ mod flavours;
 mod segments;
 mod window;
 
-use crate::group::{Picture, Section};
+use crate::section::{Picture, Section};
 
 /// The study.
 pub static SECTION: Section = Section {

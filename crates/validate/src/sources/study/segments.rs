@@ -70,7 +70,7 @@ fn saved(packets: u32, iw: u32) -> Check {
     let rounds = f64::from(iw / 2);
     let tolerance = if packets == 30 { Tolerance::Unjudged } else { Tolerance::Absolute(0.1 * RTT) };
     let labels = [&*packets.to_string(), &*format!("{iw} instead of 1")];
-    let quantity = Quantity::Difference(Reading::Completion);
+    let quantity = Quantity::Difference(Reading::Metric("finished"));
     Check::new(&INITIAL_WINDOW, &labels, quantity, jobs, rounds * RTT, tolerance)
 }
 
@@ -90,7 +90,7 @@ fn clean(segment: &str, window: &str, judged: bool) -> Check {
     let ratio = segment.parse::<f64>().unwrap_or(f64::NAN) / 576.0;
     let tolerance = if judged { Tolerance::Relative(0.05) } else { Tolerance::Unjudged };
     let labels = [&*format!("{segment} B"), "576 B", window];
-    Check::new(&SEGMENT_SIZE, &labels, Quantity::Ratio(Reading::Goodput), jobs, ratio, tolerance)
+    Check::new(&SEGMENT_SIZE, &labels, Quantity::Ratio(Reading::Metric("goodput")), jobs, ratio, tolerance)
 }
 
 fn with_errors(ber: &str) -> Check {
@@ -101,5 +101,12 @@ fn with_errors(ber: &str) -> Check {
         _ => Tolerance::Unjudged,
     };
     let labels = ["1152 B", "576 B", ber];
-    Check::new(&SEGMENTS_AND_ERRORS, &labels, Quantity::Ratio(Reading::Goodput), jobs, f64::NAN, tolerance)
+    Check::new(
+        &SEGMENTS_AND_ERRORS,
+        &labels,
+        Quantity::Ratio(Reading::Metric("goodput")),
+        jobs,
+        f64::NAN,
+        tolerance,
+    )
 }

@@ -79,14 +79,21 @@ fn window(window: &'static str) -> Check {
     };
     let tolerance = if window == "128 segments" { NEARLY_FULL } else { Tolerance::Relative(0.03) };
     let job = Job::new(File::Window, &[("window", window)]);
-    Check::new(&WINDOWS, &[&label], Quantity::Mean(Reading::Goodput), vec![job], bytes / RTT, tolerance)
+    Check::new(
+        &WINDOWS,
+        &[&label],
+        Quantity::Mean(Reading::Metric("goodput")),
+        vec![job],
+        bytes / RTT,
+        tolerance,
+    )
 }
 
 fn connections(n: &'static str) -> Check {
     let job = Job::new(File::Window, &[("window", "40 segments"), ("flows", n)]);
     let all = n.parse::<f64>().unwrap_or(f64::NAN) * 40_000.0 / RTT;
     let tolerance = if all < T1 / 8.0 { Tolerance::Relative(0.03) } else { NEARLY_FULL };
-    Check::new(&CONNECTIONS, &[n], Quantity::Mean(Reading::Goodput), vec![job], all, tolerance)
+    Check::new(&CONNECTIONS, &[n], Quantity::Mean(Reading::Metric("goodput")), vec![job], all, tolerance)
 }
 
 fn lossy(window: &str) -> Vec<Job> {

@@ -1,11 +1,14 @@
 //! The report in words: what each flow got of what the path could carry, and what limited it.
 
+use crate::application::TransferReport;
+use crate::flow::{FallbackReport, FlowKind, FlowReport, LimitedBy, TcpReport};
+use crate::link::LinkReport;
+use crate::live::LiveReport;
+use crate::probes::ProbesReport;
+use crate::quantiles::Quantiles;
 use crate::reference;
-use crate::report::{
-    FallbackReport, FlowReport, LimitedBy, LinkReport, LiveReport, ProbesReport, Quantiles, Report,
-    TransferReport,
-};
-use bentpipe_tcp::Scheme;
+use crate::report::Report;
+use crate::words::{counted, of, percent, rate, trim};
 use core::fmt::Write as _;
 
 /// Up to this many flows each get lines of their own; more are summed up by scheme and cause.
@@ -32,9 +35,9 @@ impl Report {
         }
         let flows = self.flows.len();
         let total = rate(self.total.goodput_bps);
-        let plural = if flows == 1 { "flow" } else { "flows" };
         let seed = self.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
-        let _ = write!(out, "{flows} {plural}, {} s{seed}: {total}", trim(self.simulated_s, 3));
+        let time = trim(self.simulated_s, 3);
+        let _ = write!(out, "{}, {time} s{seed}: {total}", counted(flows as u64, "flow"));
         if let (Some(jain), true) = (self.total.jain, flows > 1) {
             let _ = write!(out, " in all, Jain's fairness index {jain:.3}");
         }
@@ -61,39 +64,41 @@ impl Report {
 }
 
 fn flow_lines(out: &mut String, flow: &FlowReport) {
-    let (name, kind) = (&flow.name, kind(flow));
-    // of a flow whose sender is elsewhere nobody knows what limits it
-    let unknown = flow.limited_by.shares().iter().all(|(_, share)| *share <= 0.0);
-    let _ = match &flow.udp {
-        None if unknown => writeln!(out, "{name} ({kind}): {}", got(flow)),
-        Some(_) => writeln!(out, "{name} ({kind}): {}", of(flow.goodput_bps, flow.context.path_bps)),
-        None => writeln!(out, "{name} ({kind}): {}: {}", limits_in_words(flow), got(flow)),
+    let (name, kind, tcp) = (&flow.name, flow.scheme(), flow.tcp());
+    let _ = match tcp {
+        None => writeln!(out, "{name} ({kind}): {}", of(flow.goodput_bps, flow.context.path_bps)),
+        // of a flow whose sender is elsewhere nobody knows what limits it
+        Some(tcp) if tcp.limited_by == LimitedBy::default() => {
+            writeln!(out, "{name} ({kind}): {}", got(flow, tcp))
+        }
+        Some(tcp) => writeln!(out, "{name} ({kind}): {}: {}", limits_in_words(flow, tcp), got(flow, tcp)),
     };
-    let probes = flow.probes.as_ref().map(ProbesReport::in_words);
-    for detail in application(flow).into_iter().chain(detail(flow)).chain(probes).chain(two_swifts(flow)) {
+    let probes = tcp.and_then(|tcp| tcp.probes.as_ref()).map(ProbesReport::in_words);
+    let details = application(flow).into_iter().chain(tcp.and_then(detail)).chain(probes);
+    for detail in details.chain(two_swifts(flow)) {
         let _ = writeln!(out, "  {detail}");
     }
 }
 
-/// The scheme, or that there is none.
-fn kind(flow: &FlowReport) -> &'static str {
-    flow.tcp.unwrap_or("UDP")
-}
-
 /// What its application measured.
 fn application(flow: &FlowReport) -> Option<String> {
-    if let Some(r) = &flow.requests {
-        let answers = if r.completed == 1 { "answer" } else { "answers" };
-        return Some(format!("{} {answers}{}", r.completed, spread(" complete after", &r.response_ms)));
+    let tcp = match &flow.kind {
+        FlowKind::Tcp(tcp) => tcp,
+        FlowKind::Udp(u) => {
+            let (lost, delay) =
+                (losses(u.lost, u.received), spread("; one-way delay", &u.delay_ms.quantiles));
+            let reordered =
+                if u.reordered > 0 { format!(", {} out of order", u.reordered) } else { String::new() };
+            return Some(format!("{lost}{reordered}{delay}"));
+        }
+    };
+    if let Some(r) = &tcp.requests {
+        let answers = counted(r.completed, "answer");
+        return Some(format!("{answers}{}", spread(" complete after", &r.response_ms)));
     }
-    if let Some(t) = &flow.telnet {
-        let after = spread(": after", &t.ack_ms);
-        return Some(format!("{} of {} writes acknowledged{after}", t.acknowledged, t.writes));
-    }
-    let u = flow.udp.as_ref()?;
-    let (lost, delay) = (losses(u.lost, u.received), spread("; one-way delay", &u.delay_ms.quantiles));
-    let reordered = if u.reordered > 0 { format!(", {} out of order", u.reordered) } else { String::new() };
-    Some(format!("{lost}{reordered}{delay}"))
+    let t = tcp.telnet.as_ref()?;
+    let after = spread(": after", &t.ack_ms);
+    Some(format!("{} of {} writes acknowledged{after}", t.acknowledged, t.writes))
 }
 
 /// "12 of 1000 datagrams lost (1 %)"
@@ -114,22 +119,19 @@ fn spread(lead: &str, times: &Quantiles) -> String {
 }
 
 fn transfer_in_words(t: &TransferReport) -> String {
-    let connections = if t.connections == 1 { "connection" } else { "connections" };
+    let connections = counted(t.connections, "connection");
     let done =
         t.finished_s.map_or_else(|| "not complete".into(), |at| format!("complete at {} s", trim(at, 3)));
     let got = rate(t.goodput_bps);
-    format!(
-        "transfer {} over {} {connections}: {} B acknowledged, {done}, {got}",
-        t.name, t.connections, t.bytes
-    )
+    format!("transfer {} over {connections}: {} B acknowledged, {done}, {got}", t.name, t.bytes)
 }
 
 /// What it got, and when it was done.
-fn got(flow: &FlowReport) -> String {
-    let done = match (flow.established_s, flow.finished_s) {
+fn got(flow: &FlowReport, tcp: &TcpReport) -> String {
+    let done = match (tcp.established_s, tcp.finished_s) {
         (None, _) => return "never established".into(),
         (_, Some(t)) => {
-            format!(", {} B acknowledged {} s after its start", flow.bytes_acked, trim(t - flow.start_s, 3))
+            format!(", {} B acknowledged {} s after its start", tcp.bytes_acked, trim(t - flow.start_s, 3))
         }
         _ => String::new(),
     };
@@ -137,17 +139,17 @@ fn got(flow: &FlowReport) -> String {
 }
 
 /// "limited 93 % of the time by the receiver's window of 64 KiB: 0.9 of 1.54 Mbit/s"
-fn limits_in_words(flow: &FlowReport) -> String {
-    let ranked = ranked(&flow.limited_by);
+fn limits_in_words(flow: &FlowReport, tcp: &TcpReport) -> String {
+    let ranked = ranked(&tcp.limited_by);
     let (main, share) = ranked[0];
-    let mut text = format!("limited {} of the time by {}", percent(share), cause_in_words(main, flow));
+    let mut text = format!("limited {} of the time by {}", percent(share), cause_in_words(main, flow, tcp));
     for (cause, share) in ranked.iter().skip(1).take_while(|(_, s)| *s >= WORTH_SAYING) {
-        let _ = write!(text, ", {} by {}", percent(*share), cause_in_words(cause, flow));
+        let _ = write!(text, ", {} by {}", percent(*share), cause_in_words(cause, flow, tcp));
     }
     text
 }
 
-fn cause_in_words(cause: &str, flow: &FlowReport) -> String {
+fn cause_in_words(cause: &str, flow: &FlowReport, tcp: &TcpReport) -> String {
     let c = &flow.context;
     match cause {
         "handshake" => "opening the connection".into(),
@@ -157,9 +159,9 @@ fn cause_in_words(cause: &str, flow: &FlowReport) -> String {
             format!("the receiver's window of {}, as its application reads slowly", c.receive_window)
         }
         "receiver_window" => format!("the receiver's window of {}", c.receive_window),
-        "congestion_window" => match &flow.fallback {
+        "congestion_window" => match &tcp.fallback {
             Some(FallbackReport { to, .. }) => format!("its congestion window ({to}, to which it fell back)"),
-            None => format!("its congestion window ({})", kind(flow)),
+            None => format!("its congestion window ({})", tcp.scheme),
         },
         "pacing" => "pacing".into(),
         _ => "repairing losses".into(),
@@ -167,22 +169,16 @@ fn cause_in_words(cause: &str, flow: &FlowReport) -> String {
 }
 
 /// Round-trip times and losses.
-fn detail(flow: &FlowReport) -> Option<String> {
-    let (p50, p99) = (flow.rtt_ms.p50?, flow.rtt_ms.p99?);
+fn detail(tcp: &TcpReport) -> Option<String> {
+    let (p50, p99) = (tcp.rtt_ms.p50?, tcp.rtt_ms.p99?);
     let mut text = format!("RTT {} ms (median), {} ms (99 %)", trim(p50, 1), trim(p99, 1));
-    if flow.segments_sent > 0 {
-        let resent = flow.retransmits as f64 / flow.segments_sent as f64;
-        let timeouts = if flow.timeouts == 1 { "timeout" } else { "timeouts" };
-        let _ = write!(
-            text,
-            "; {} of {} segments resent ({}), {} {timeouts}",
-            flow.retransmits,
-            flow.segments_sent,
-            percent(resent),
-            flow.timeouts
-        );
+    if tcp.segments_sent > 0 {
+        let share = percent(tcp.retransmits as f64 / tcp.segments_sent as f64);
+        let timeouts = counted(tcp.timeouts, "timeout");
+        let (resent, sent) = (tcp.retransmits, tcp.segments_sent);
+        let _ = write!(text, "; {resent} of {sent} segments resent ({share}), {timeouts}");
     }
-    if let Some(FallbackReport { to, why, at_s, .. }) = &flow.fallback {
+    if let Some(FallbackReport { to, why, at_s, .. }) = &tcp.fallback {
         let _ = write!(text, "; {to} from {} s on: {why}", trim(*at_s, 1));
     }
     Some(text)
@@ -190,7 +186,7 @@ fn detail(flow: &FlowReport) -> Option<String> {
 
 /// A name that two protocols have.
 fn two_swifts(flow: &FlowReport) -> Option<String> {
-    let said = flow.tcp == Some(Scheme::SWIFT);
+    let said = flow.scheme() == "swift";
     said.then(|| "`swift` is TCP-Swift for satellites (2004), also called `swift-sat`; not the data-centre protocol of 2020".into())
 }
 
@@ -216,8 +212,8 @@ fn groups(out: &mut String, flows: &[FlowReport]) {
     }
 }
 
-fn group_key(flow: &FlowReport) -> (&'static str, &'static str) {
-    (kind(flow), ranked(&flow.limited_by)[0].0)
+fn group_key(flow: &FlowReport) -> (&str, &'static str) {
+    (flow.scheme(), ranked(&flow.tcp_or_zeros().limited_by)[0].0)
 }
 
 fn group(out: &mut String, members: &[&FlowReport]) {
@@ -228,30 +224,31 @@ fn group(out: &mut String, members: &[&FlowReport]) {
     let _ = writeln!(
         out,
         "{n} {} flows ({} to {}): {} each (median), {} to {}",
-        kind(first),
+        first.scheme(),
         first.name,
         members[n - 1].name,
         rate(goodputs[n / 2]),
         rate(goodputs[0]),
         rate(goodputs[n - 1])
     );
-    let datagrams = members.iter().filter_map(|m| m.udp.as_ref());
-    if first.udp.is_some() {
+    let FlowKind::Tcp(of_first) = &first.kind else {
+        let datagrams = members.iter().filter_map(|m| m.udp());
         let (lost, received) = datagrams.fold((0, 0), |(l, r), u| (l + u.lost, r + u.received));
         let _ = writeln!(out, "  {}", losses(lost, received));
         return;
-    }
-    let mut mean = (*first).clone();
-    mean.limited_by = LimitedBy::mean(members.iter().map(|f| &f.limited_by));
-    let _ = writeln!(out, "  {}", limits_in_words(&mean));
-    let sum = |f: fn(&FlowReport) -> u64| members.iter().map(|m| f(m)).sum::<u64>();
-    let (sent, resent) = (sum(|f| f.segments_sent), sum(|f| f.retransmits));
+    };
+    let all: Vec<&TcpReport> = members.iter().filter_map(|m| m.tcp()).collect();
+    let mean = LimitedBy::mean(all.iter().map(|tcp| &tcp.limited_by));
+    let mean = TcpReport { limited_by: mean, ..of_first.clone() };
+    let _ = writeln!(out, "  {}", limits_in_words(first, &mean));
+    let sum = |of: fn(&TcpReport) -> u64| all.iter().map(|tcp| of(tcp)).sum::<u64>();
+    let (sent, resent) = (sum(|tcp| tcp.segments_sent), sum(|tcp| tcp.retransmits));
     if sent > 0 {
         let share = percent(resent as f64 / sent as f64);
-        let _ =
-            writeln!(out, "  {resent} of {sent} segments resent ({share}), {} timeouts", sum(|f| f.timeouts));
+        let timeouts = sum(|tcp| tcp.timeouts);
+        let _ = writeln!(out, "  {resent} of {sent} segments resent ({share}), {timeouts} timeouts");
     }
-    let probes = ProbesReport::sum(members.iter().filter_map(|m| m.probes.as_ref()));
+    let probes = ProbesReport::sum(all.iter().filter_map(|tcp| tcp.probes.as_ref()));
     for line in probes.map(|p| p.in_words()).into_iter().chain(two_swifts(first)) {
         let _ = writeln!(out, "  {line}");
     }
@@ -292,63 +289,18 @@ fn links(out: &mut String, links: &[LinkReport]) {
     }
 }
 
-/// "0.9 of 1.54 Mbit/s"; only the part where the whole is unknown.
-fn of(part: f64, whole: u64) -> String {
-    if whole == 0 {
-        return rate(part);
-    }
-    let (unit, name) = unit_of(whole as f64);
-    format!("{} of {} {name}", trim(part / unit, 3), trim(whole as f64 / unit, 3))
-}
-
-pub(crate) fn rate(bps: f64) -> String {
-    let (unit, name) = unit_of(bps);
-    format!("{} {name}", trim(bps / unit, 3))
-}
-
-fn unit_of(bps: f64) -> (f64, &'static str) {
-    match bps {
-        b if b >= 1e9 => (1e9, "Gbit/s"),
-        b if b >= 1e6 => (1e6, "Mbit/s"),
-        b if b >= 1e3 => (1e3, "kbit/s"),
-        _ => (1.0, "bit/s"),
-    }
-}
-
-/// Whole per cent, and more digits where that would say 0 or 100 of something that is neither.
-fn percent(share: f64) -> String {
-    let p = share * 100.0;
-    if (p > 0.0 && p < 1.0) || (p < 100.0 && p > 99.5) { format!("{p:.2} %") } else { format!("{p:.0} %") }
-}
-
-/// At most `digits` decimals, without trailing zeros.
-pub(crate) fn trim(v: f64, digits: usize) -> String {
-    let text = format!("{v:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_base::Instant;
 
     #[test]
     fn what_limits_a_flow_that_fell_back_is_what_it_fell_back_to() {
-        let mut flow = FlowReport::of_bytes("f".to_owned(), "explicit-rate", 0, Instant::ZERO, Instant::ZERO);
-        assert_eq!(cause_in_words("congestion_window", &flow), "its congestion window (explicit-rate)");
-        flow.fallback = Some(FallbackReport { to: "cubic", why: "", at_s: 1.0, after_segments: 9 });
-        let now = cause_in_words("congestion_window", &flow);
-        assert_eq!(now, "its congestion window (cubic, to which it fell back)");
-    }
-
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!(of(900_123.0, 1_544_000), "0.9 of 1.544 Mbit/s");
-        assert_eq!(of(900_123.0, 0), "900.123 kbit/s");
-        assert_eq!(rate(0.0), "0 bit/s");
-        assert_eq!(percent(0.932), "93 %");
-        assert_eq!(percent(0.0042), "0.42 %");
-        assert_eq!(percent(0.9978), "99.78 %");
-        assert_eq!(trim(100.0, 3), "100");
+        let flow = FlowReport::default();
+        let mut tcp = TcpReport { scheme: "explicit-rate".into(), ..TcpReport::default() };
+        let words = |tcp: &TcpReport| cause_in_words("congestion_window", &flow, tcp);
+        assert_eq!(words(&tcp), "its congestion window (explicit-rate)");
+        tcp.fallback =
+            Some(FallbackReport { to: "cubic".into(), why: String::new(), at_s: 1.0, after_segments: 9 });
+        assert_eq!(words(&tcp), "its congestion window (cubic, to which it fell back)");
     }
 }

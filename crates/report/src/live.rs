@@ -1,10 +1,13 @@
-//! What only a live run has to say: whether this machine kept up, and what its kernel could not do as the scenario asks.
+//! What only a live run has to say: whether this machine kept up, and what its kernel could not do as the
+//! scenario asks.
 
+use crate::words::counted;
 use core::fmt::Write as _;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The part of a report that a simulated run does not have.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct LiveReport {
     /// Release of the kernel that took part.
     pub kernel: String,
@@ -31,7 +34,8 @@ pub struct LiveReport {
 }
 
 /// Microseconds; null without packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct LatenessReport {
     /// Median.
     pub p50: Option<f64>,
@@ -42,7 +46,8 @@ pub struct LatenessReport {
 }
 
 /// Packets that the links never had, or that got lost behind them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
 pub struct PortDropsReport {
     /// Came in faster than they could be read.
     pub receive: u64,
@@ -71,9 +76,8 @@ impl LiveReport {
         let late = &self.lateness_us;
         let _ = match (late.p50, late.p99, late.max) {
             (Some(p50), Some(p99), Some(max)) => {
-                let noun = if self.packets == 1 { "packet" } else { "packets" };
-                let [p50, p99, max] = [p50, p99, max].map(time);
-                write!(first, "{} {noun} left {p50} late (median), {p99} (99 %), {max} at most", self.packets)
+                let (packets, [p50, p99, max]) = (counted(self.packets, "packet"), [p50, p99, max].map(time));
+                write!(first, "{packets} left {p50} late (median), {p99} (99 %), {max} at most")
             }
             _ => write!(first, "no packet crossed a link"),
         };

@@ -1,0 +1,56 @@
+//! Names in messages: which one was probably meant, and which there are.
+
+/// The name among `known` that `word` is most likely a slip for.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = word.to_lowercase();
+    let limit = (word.chars().count() / 3).clamp(1, 3);
+    known
+        .into_iter()
+        .filter(|k| k.len().abs_diff(word.len()) <= 3)
+        .map(|k| (distance(&lower, &k.to_lowercase()), k))
+        .filter(|(d, _)| *d <= limit)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k)
+}
+
+/// Edits that turn `a` into `b`: insert, delete, replace, swap neighbours.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let mut before = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1; b.len() + 1];
+        for j in 0..b.len() {
+            let replaced = last[j] + usize::from(a[i] != b[j]);
+            row[j + 1] = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                row[j + 1] = row[j + 1].min(before[j - 1] + 1);
+            }
+        }
+        before = core::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+/// `a, b, c`, cut short when there are many.
+pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    const MOST: usize = 40;
+    let names: Vec<&str> = names.into_iter().collect();
+    let shown = names[..names.len().min(MOST)].join(", ");
+    if names.len() > MOST { format!("{shown}, ... ({} in all)", names.len()) } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_strangers_are_not() {
+        let known = ["buffer", "rate", "delay", "loss"];
+        for (word, meant) in
+            [("bufer", Some("buffer")), ("Rate", Some("rate")), ("dealy", Some("delay")), ("queue", None)]
+        {
+            assert_eq!(nearest(word, known), meant, "{word}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a run found out: one value, the same for simulated and live runs.
+//!
+//! [`Report`] is what `report.json` holds; reading it and writing it again gives the same bytes. [`Metric`]
+//! reads a figure of it by name. How a report is filled is not here: from a simulated network in
+//! `bentpipe-sim`, from the kernel's sockets in `bentpipe-emulate`.
+
+mod application;
+mod flow;
+mod gateway;
+mod instrument;
+mod link;
+mod live;
+pub mod metric;
+mod number;
+mod probes;
+mod quantiles;
+mod reference;
+mod report;
+mod text;
+mod unit;
+mod words;
+
+pub use application::{DelayReport, RequestsReport, TelnetReport, TransferReport, UdpReport};
+pub use flow::{FallbackReport, FlowContext, FlowKind, FlowReport, LimitedBy, TcpReport, rate_bps};
+pub use gateway::{GatewayFlows, GatewayReport};
+pub use instrument::InstrumentReport;
+pub use link::{Counts, LinkReport, QueueReport};
+pub use live::{LatenessReport, LiveReport, PortDropsReport};
+pub use metric::Metric;
+pub use probes::ProbesReport;
+pub use quantiles::Quantiles;
+pub use reference::ReferenceReport;
+pub use report::{ReadError, Report, Total};
+pub use unit::Unit;

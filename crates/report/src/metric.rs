@@ -1,0 +1,375 @@
+//! Metrics: figures of a [`Report`] by name, as `--expect`, `measure` and tables ask for them.
+//!
+//! `goodput`, `rtt_p50[web]`, `goodput[x*]`, `drops[bottleneck].queue_full`. The table [`METRICS`] is the
+//! whole list.
+
+use crate::flow::{FlowReport, LimitedBy};
+use crate::gateway::GatewayReport;
+use crate::link::{Counts, LinkReport};
+use crate::report::Report;
+use crate::unit::Unit;
+use bentpipe_base::names::{listed, nearest};
+use bentpipe_base::trace::DropCause;
+use core::fmt::Write as _;
+
+/// How the figures of several flows or links become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Together {
+    /// Their sum.
+    Sum,
+    /// Their mean, of those that have a value.
+    Mean,
+    /// The latest; no value when one has none.
+    Last,
+    /// The largest.
+    Most,
+}
+
+/// How a metric is read. What one flow, link or gateway does not have is `None`.
+#[derive(Clone, Copy, Debug)]
+enum Read {
+    /// Off the whole run: takes no name.
+    Run(fn(&Report) -> Option<f64>),
+    /// Off each flow: all of them, or those named.
+    Flow(fn(&FlowReport) -> Option<f64>),
+    /// Off each flow, for a cause that must follow, as in `limited_by[web].pacing`.
+    FlowCause(fn(&FlowReport) -> &LimitedBy),
+    /// Off each direction of a link: all of them, or those named.
+    Link(fn(&LinkReport) -> Option<f64>),
+    /// Off each direction, for a cause that may follow, as in `drops[bottleneck].queue_full`.
+    LinkCause(fn(&LinkReport) -> &Counts),
+    /// Off each gateway: all of them, or those named.
+    Gateway(fn(&GatewayReport) -> Option<f64>),
+}
+
+/// A row of the table of metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Name.
+    pub name: &'static str,
+    /// How several become one.
+    pub together: Together,
+    /// Unit.
+    pub unit: Unit,
+    /// What it is, in words; also the label of an axis.
+    pub words: &'static str,
+    read: Read,
+}
+
+const fn row(name: &'static str, read: Read, together: Together, unit: Unit, words: &'static str) -> Row {
+    Row { name, together, unit, words, read }
+}
+
+use Read::{Flow, FlowCause, Gateway, Link, LinkCause, Run};
+use Together::{Last, Mean, Most, Sum};
+use Unit::{Bytes, Count, Milliseconds, Rate, Ratio, Seconds};
+
+/// A count of a connection; 0 of datagrams.
+macro_rules! tcp_count {
+    ($field:ident) => {
+        Flow(|f| Some(f.tcp_or_zeros().$field as f64))
+    };
+}
+
+/// What only some connections have.
+macro_rules! tcp {
+    ($($field:tt)+) => {
+        Flow(|f| f.tcp()?.$($field)+)
+    };
+}
+
+/// A count of datagrams.
+macro_rules! udp_count {
+    ($field:ident) => {
+        Flow(|f| Some(f.udp()?.$field as f64))
+    };
+}
+
+/// A count of a gateway.
+macro_rules! gateway {
+    ($($field:tt)+) => {
+        Gateway(|g| Some(g.$($field)+ as f64))
+    };
+}
+
+/// Every metric.
+#[rustfmt::skip]
+pub const METRICS: [Row; 44] = [
+    row("goodput", Flow(|f| Some(f.goodput_bps)), Sum, Rate, "goodput"),
+    row("jain", Run(|r| r.total.jain), Mean, Ratio, "Jain's fairness index"),
+    row("simulated", Run(|r| Some(r.simulated_s)), Mean, Seconds, "simulated time"),
+    row("established", tcp!(established_s), Last, Seconds, "end of the handshake"),
+    row("finished", tcp!(finished_s), Last, Seconds, "end of the transfer"),
+    row("opened", tcp!(opened_s), Last, Seconds, "receive window first full"),
+    row("steady", tcp!(steady_bps), Sum, Rate, "rate of new payload under way"),
+    row("acked", tcp_count!(bytes_acked), Sum, Bytes, "bytes acknowledged"),
+    row("segments", tcp_count!(segments_sent), Sum, Count, "segments sent"),
+    row("retransmits", tcp_count!(retransmits), Sum, Count, "retransmissions"),
+    row("timeouts", tcp_count!(timeouts), Sum, Count, "retransmission timeouts"),
+    row("rtt_min", tcp!(rtt_ms.min), Mean, Milliseconds, "smallest round-trip time"),
+    row("rtt_p50", tcp!(rtt_ms.p50), Mean, Milliseconds, "median round-trip time"),
+    row("rtt_p99", tcp!(rtt_ms.p99), Mean, Milliseconds, "99th percentile of the round-trip time"),
+    row("limited_by", FlowCause(|f| &f.tcp_or_zeros().limited_by), Mean, Ratio, "share of time limited"),
+    row("completed", Flow(|f| Some(f.tcp()?.requests.as_ref()?.completed as f64)), Sum, Count, "answers complete"),
+    row("response_min", tcp!(requests.as_ref()?.response_ms.min), Mean, Milliseconds, "smallest response time"),
+    row("response_p50", tcp!(requests.as_ref()?.response_ms.p50), Mean, Milliseconds, "median response time"),
+    row("response_p99", tcp!(requests.as_ref()?.response_ms.p99), Mean, Milliseconds, "99th percentile of the response time"),
+    row("ack_p50", tcp!(telnet.as_ref()?.ack_ms.p50), Mean, Milliseconds, "median time from a write to its acknowledgment"),
+    row("ack_p99", tcp!(telnet.as_ref()?.ack_ms.p99), Mean, Milliseconds, "99th percentile from a write to its acknowledgment"),
+    row("sent", udp_count!(sent), Sum, Count, "datagrams sent"),
+    row("received", udp_count!(received), Sum, Count, "datagrams received"),
+    row("lost", udp_count!(lost), Sum, Count, "datagrams lost"),
+    row("delay_mean", Flow(|f| f.udp()?.delay_ms.mean), Mean, Milliseconds, "mean one-way delay"),
+    row("delay_p50", Flow(|f| f.udp()?.delay_ms.quantiles.p50), Mean, Milliseconds, "median one-way delay"),
+    row("delay_p99", Flow(|f| f.udp()?.delay_ms.quantiles.p99), Mean, Milliseconds, "99th percentile of the one-way delay"),
+    row("utilisation", Link(|l| Some(l.utilisation)), Mean, Ratio, "utilisation"),
+    row("packets", Link(|l| Some(l.packets as f64)), Sum, Count, "packets serialised"),
+    row("drops", LinkCause(|l| &l.drops), Sum, Count, "packets dropped"),
+    row("marked", Link(|l| Some(l.marked? as f64)), Sum, Count, "packets marked CE in queues"),
+    row("queue_mean", Link(|l| Some(l.queue_packets.mean)), Mean, Count, "mean queue, packets"),
+    row("queue_peak", Link(|l| Some(f64::from(l.queue_packets.peak))), Most, Count, "longest queue, packets"),
+    row("carried", Link(|l| l.carried_bps), Sum, Rate, "carried by the link in the measured interval"),
+    row("accelerated", gateway!(flows.accelerated), Sum, Count, "flows accelerated"),
+    row("passed", gateway!(flows.passed.values().sum::<u64>()), Sum, Count, "flows passed as they were"),
+    row("gateway_packets", gateway!(forwarded), Sum, Count, "packets of accelerated flows sent into hops"),
+    row("losses", gateway!(losses), Sum, Count, "packets that gateways found lost"),
+    row("repairs", gateway!(repairs), Sum, Count, "losses sent again by gateways"),
+    row("copies", gateway!(copies), Sum, Count, "packets sent by gateways beyond the first of each"),
+    row("resent", gateway!(resent), Sum, Count, "packets sent again by gateways since receivers had no room"),
+    row("not_forwarded", gateway!(not_forwarded.values().sum::<u64>()), Sum, Count, "packets that gateways kept back"),
+    row("held_peak", gateway!(held_peak_bytes), Most, Bytes, "most bytes held by a gateway"),
+    row("reordered", udp_count!(reordered), Sum, Count, "datagrams reordered"),
+];
+
+/// The names by which a run's flows, directions of links and gateways are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names<'a> {
+    /// Flows.
+    pub flows: Vec<&'a str>,
+    /// Directions of links.
+    pub links: Vec<&'a str>,
+    /// Gateways.
+    pub gateways: Vec<&'a str>,
+}
+
+impl<'a> From<&'a Report> for Names<'a> {
+    fn from(report: &'a Report) -> Self {
+        Self {
+            flows: report.flows.iter().map(|f| f.name.as_str()).collect(),
+            links: report.links.iter().map(|l| l.name.as_str()).collect(),
+            gateways: report.gateways.iter().map(|g| g.name.as_str()).collect(),
+        }
+    }
+}
+
+/// A metric as a user named it.
+#[derive(Clone, Debug)]
+pub struct Metric {
+    text: String,
+    row: Row,
+    select: Option<String>,
+    cause: Option<String>,
+}
+
+/// Why a metric cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No such metric.
+    #[error("unknown metric `{name}`{hint}\nhelp: metrics: {known}")]
+    Unknown {
+        /// As written.
+        name: String,
+        /// What was probably meant.
+        hint: String,
+        /// All there are.
+        known: String,
+    },
+    /// The text does not follow the form.
+    #[error("`{text}` is not a metric: {why}")]
+    Form {
+        /// As written.
+        text: String,
+        /// What is wrong and what to write.
+        why: String,
+    },
+    /// The run has nothing of that name.
+    #[error("`{metric}`: the run has no {what} `{name}`{hint}\nhelp: it has {known}")]
+    Nothing {
+        /// The metric.
+        metric: String,
+        /// Flow, link or cause.
+        what: &'static str,
+        /// As written.
+        name: String,
+        /// What was probably meant.
+        hint: String,
+        /// All there are.
+        known: String,
+    },
+}
+
+impl Metric {
+    /// Reads `goodput`, `goodput[flow]`, `goodput[prefix*]` or `drops[link].cause`.
+    ///
+    /// # Errors
+    /// A text that is none of these, or a name that is not in the table.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        let form = |why: &str| Error::Form { text: cut(text), why: why.to_owned() };
+        let end = text.find(['[', '.']).unwrap_or(text.len());
+        let (name, mut rest) = text.split_at(end);
+        let row = METRICS.iter().find(|r| r.name == name).ok_or_else(|| unknown(name))?;
+        let mut select = None;
+        if let Some(inside) = rest.strip_prefix('[') {
+            let (name, after) = inside.split_once(']').ok_or_else(|| form("the `[` is not closed by `]`"))?;
+            if name.is_empty() {
+                return Err(form("name something between `[` and `]`"));
+            }
+            if matches!(row.read, Run(_)) {
+                return Err(form("it belongs to the whole run: leave out the part in brackets"));
+            }
+            select = Some(name.to_owned());
+            rest = after;
+        }
+        let cause = match rest.strip_prefix('.') {
+            None if rest.is_empty() => None,
+            Some(cause) if matches!(row.read, FlowCause(_) | LinkCause(_)) && !cause.is_empty() => {
+                Some(cause.to_owned())
+            }
+            _ => return Err(form("write it as name, name[flow or link] or drops[link].cause")),
+        };
+        if matches!(row.read, FlowCause(_)) && cause.is_none() {
+            return Err(form("name the cause, as in limited_by[flow].congestion_window"));
+        }
+        Ok(Self { text: text.to_owned(), row: *row, select, cause })
+    }
+
+    /// As the user wrote it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its unit.
+    pub const fn unit(&self) -> Unit {
+        self.row.unit
+    }
+
+    /// How the figures of several become one.
+    pub const fn together(&self) -> Together {
+        self.row.together
+    }
+
+    /// Name of its column in a table: `goodput_bps`, `goodput[x1]_bps`.
+    pub fn column(&self) -> String {
+        format!("{}{}", self.text, self.row.unit.suffix())
+    }
+
+    /// Label of an axis: `goodput of x1, bit/s`.
+    pub fn label(&self) -> String {
+        let mut label = self.row.words.to_owned();
+        if let Some(name) = &self.select {
+            let _ = write!(label, " of {name}");
+        }
+        if let Some(cause) = &self.cause {
+            let _ = write!(label, " ({})", cause.replace('_', " "));
+        }
+        if !self.row.unit.symbol().is_empty() {
+            let _ = write!(label, ", {}", self.row.unit.symbol());
+        }
+        label
+    }
+
+    /// Its value in a report, in its unit; `None` when the run has none.
+    ///
+    /// # Errors
+    /// A flow, link or cause that the run does not have.
+    pub fn of(&self, report: &Report) -> Result<Option<f64>, Error> {
+        self.check(&Names::from(report))?;
+        let cause = self.cause.as_deref();
+        let share = |l: &LimitedBy| l.shares().into_iter().find(|(key, _)| Some(*key) == cause).map(|s| s.1);
+        let count = |drops: &Counts| match cause {
+            // reports leave out what did not happen
+            Some(cause) => drops.get(cause).copied().unwrap_or(0),
+            None => drops.values().sum(),
+        };
+        Ok(match self.row.read {
+            Run(read) => read(report).filter(|v| v.is_finite()),
+            Flow(read) => self.read(&report.flows, |f| &f.name, read),
+            FlowCause(read) => self.read(&report.flows, |f| &f.name, |f| share(read(f))),
+            Link(read) => self.read(&report.links, |l| &l.name, read),
+            LinkCause(read) => self.read(&report.links, |l| &l.name, |l| Some(count(read(l)) as f64)),
+            Gateway(read) => self.read(&report.gateways, |g| &g.name, read),
+        })
+    }
+
+    /// The figures of those of `all` that are asked for, as one.
+    fn read<T>(&self, all: &[T], name: fn(&T) -> &str, read: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+        let chosen = all.iter().filter(|one| self.takes(name(one)));
+        let values: Vec<Option<f64>> = chosen.map(|one| read(one).filter(|v| v.is_finite())).collect();
+        together(self.row.together, &values)
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        match self.select.as_deref() {
+            None => true,
+            Some(wanted) => match wanted.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix),
+                None => name == wanted,
+            },
+        }
+    }
+
+    /// Refuses what a run with these names will not have: a flow, a link, a gateway or a cause.
+    ///
+    /// # Errors
+    /// The name, and those that there are.
+    pub fn check(&self, names: &Names<'_>) -> Result<(), Error> {
+        let (what, known, causes): (_, &[&str], Vec<&str>) = match self.row.read {
+            Run(_) => ("run", &[], Vec::new()),
+            Flow(_) | FlowCause(_) => ("flow", &names.flows, LimitedBy::CAUSES.to_vec()),
+            Link(_) | LinkCause(_) => ("link", &names.links, DropCause::ALL.map(DropCause::key).to_vec()),
+            Gateway(_) => ("gateway", &names.gateways, Vec::new()),
+        };
+        match (&self.select, &self.cause) {
+            (Some(name), _) if !known.iter().any(|n| self.takes(n)) => Err(self.nothing(what, name, known)),
+            (_, Some(cause)) if !causes.contains(&cause.as_str()) => {
+                Err(self.nothing("cause", cause, &causes))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn nothing(&self, what: &'static str, name: &str, known: &[&str]) -> Error {
+        let near = nearest(name, known.iter().copied());
+        let hint = near.map_or_else(String::new, |n| format!(": did you mean `{n}`?"));
+        let known = listed(known.iter().copied());
+        Error::Nothing { metric: self.text.clone(), what, name: cut(name), hint, known }
+    }
+}
+
+fn together(how: Together, values: &[Option<f64>]) -> Option<f64> {
+    let known: Vec<f64> = values.iter().copied().flatten().collect();
+    if known.is_empty() || (how == Last && known.len() < values.len()) {
+        return None;
+    }
+    Some(match how {
+        Sum => known.iter().sum(),
+        Mean => known.iter().sum::<f64>() / known.len() as f64,
+        Last | Most => known.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    })
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(100).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn unknown(name: &str) -> Error {
+    let near = nearest(name, METRICS.iter().map(|r| r.name));
+    let hint = near.map_or_else(String::new, |n| format!(": did you mean `{n}`?"));
+    let known = METRICS.map(|r| r.name).join(", ");
+    Error::Unknown { name: cut(name), hint, known }
+}
+
+#[cfg(test)]
+#[path = "metric_tests.rs"]
+mod tests;

@@ -1,0 +1,20 @@
+//! Numbers that JSON cannot write: what is not finite becomes `null`, and is read back as NaN.
+
+use serde::{Deserialize, Deserializer};
+
+/// For fields: `#[serde(deserialize_with = "number::or_nan")]`.
+pub(crate) fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+/// The same for a field that may be absent: a null is a number there too.
+pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    or_nan(from).map(Some)
+}
+
+/// The same for rows of a table.
+pub(crate) fn rows_or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<f64>>, D::Error> {
+    let rows = Vec::<Vec<Option<f64>>>::deserialize(from)?;
+    let row = |row: Vec<Option<f64>>| row.into_iter().map(|v| v.unwrap_or(f64::NAN)).collect();
+    Ok(rows.into_iter().map(row).collect())
+}

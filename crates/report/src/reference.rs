@@ -1,0 +1,84 @@
+//! Figures of others beside those of a run.
+
+use crate::number;
+use crate::unit::Unit;
+use crate::words::{rate, trim};
+use core::fmt::Write as _;
+use serde::{Deserialize, Serialize};
+
+/// A figure of somebody else's and this run's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+pub struct ReferenceReport {
+    /// The metric, as written.
+    pub metric: String,
+    /// Its value in this run, in the metric's unit; null without one.
+    pub value: Option<f64>,
+    /// The other's, in the same unit.
+    #[serde(deserialize_with = "number::or_nan")]
+    pub reference: f64,
+    /// Unit of both; empty for bare numbers.
+    pub unit: String,
+    /// `value` over `reference`, less 1; null where one of them is missing or 0.
+    pub deviation: Option<f64>,
+    /// Where the other's was found.
+    pub source: String,
+}
+
+/// The figures of this run beside those of others, as a table in text.
+pub(crate) fn table(out: &mut String, rows: &[ReferenceReport]) {
+    if rows.is_empty() {
+        return;
+    }
+    let head = ["figure", "this run", "reference", "difference", "found in"].map(str::to_owned);
+    let row = |r: &ReferenceReport| {
+        [
+            r.metric.clone(),
+            r.value.map_or_else(|| "none".to_owned(), |v| shown(v, &r.unit)),
+            shown(r.reference, &r.unit),
+            r.deviation.map_or_else(String::new, |d| format!("{:+.1} %", d * 100.0)),
+            r.source.clone(),
+        ]
+    };
+    let rows: Vec<[String; 5]> = core::iter::once(head).chain(rows.iter().map(row)).collect();
+    let width = |n: usize| rows.iter().map(|r| r[n].chars().count()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3].map(width);
+    out.push('\n');
+    for [metric, value, reference, deviation, source] in &rows {
+        let [w0, w1, w2, w3] = widths;
+        let _ = writeln!(out, "{metric:w0$}  {value:>w1$}  {reference:>w2$}  {deviation:>w3$}  {source}");
+    }
+}
+
+fn shown(value: f64, unit: &str) -> String {
+    if unit == Unit::Rate.symbol() {
+        rate(value)
+    } else {
+        format!("{} {unit}", trim(value, 3)).trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_stand_side_by_side() {
+        let row = |metric: &str, value, deviation| ReferenceReport {
+            metric: metric.into(),
+            value,
+            reference: 23.67e6,
+            unit: "bit/s".into(),
+            deviation,
+            source: "a paper, table 2".into(),
+        };
+        let mut out = String::new();
+        table(&mut out, &[row("carried[hop]", Some(23.88e6), Some(0.008_87)), row("goodput", None, None)]);
+        let wanted = "
+figure            this run     reference  difference  found in
+carried[hop]  23.88 Mbit/s  23.67 Mbit/s      +0.9 %  a paper, table 2
+goodput               none  23.67 Mbit/s              a paper, table 2
+";
+        assert_eq!(out, wanted);
+    }
+}

@@ -1,0 +1,47 @@
+//! Units of metrics.
+
+/// What a metric is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// bit/s.
+    Rate,
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// A share or an index, mostly from 0 to 1.
+    Ratio,
+    /// Bytes.
+    Bytes,
+    /// Pieces: packets, segments, timeouts.
+    Count,
+}
+
+impl Unit {
+    /// How names of columns end, what a reader sees, and what to write.
+    const fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Rate => ("_bps", "bit/s", "a rate, as in 1 Mbit/s"),
+            Self::Seconds => ("_s", "s", "a time, as in 10 s"),
+            Self::Milliseconds => ("_ms", "ms", "a time, as in 500 ms"),
+            Self::Bytes => ("_bytes", "B", "a size, as in 50 kB"),
+            Self::Ratio => ("", "", "a number without a unit or a percentage, as in 0.9 or 90 %"),
+            Self::Count => ("", "", "a number, as in 3"),
+        }
+    }
+
+    /// How names of columns end.
+    pub const fn suffix(self) -> &'static str {
+        self.words().0
+    }
+
+    /// As a reader sees it; empty for bare numbers.
+    pub const fn symbol(self) -> &'static str {
+        self.words().1
+    }
+
+    /// What to write.
+    pub const fn example(self) -> &'static str {
+        self.words().2
+    }
+}

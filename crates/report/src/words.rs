@@ -1,0 +1,68 @@
+//! Numbers as a reader likes them.
+
+/// "0.9 of 1.54 Mbit/s"; only the part where the whole is unknown.
+pub(crate) fn of(part: f64, whole: u64) -> String {
+    if whole == 0 {
+        return rate(part);
+    }
+    let (unit, name) = unit_of(whole as f64);
+    format!("{} of {} {name}", trim(part / unit, 3), trim(whole as f64 / unit, 3))
+}
+
+/// "1.54 Mbit/s"
+pub(crate) fn rate(bps: f64) -> String {
+    let (unit, name) = unit_of(bps);
+    format!("{} {name}", trim(bps / unit, 3))
+}
+
+fn unit_of(bps: f64) -> (f64, &'static str) {
+    match bps {
+        b if b >= 1e9 => (1e9, "Gbit/s"),
+        b if b >= 1e6 => (1e6, "Mbit/s"),
+        b if b >= 1e3 => (1e3, "kbit/s"),
+        _ => (1.0, "bit/s"),
+    }
+}
+
+/// "3.1 MB"
+pub(crate) fn bytes(n: u64) -> String {
+    let (unit, name) = match n {
+        1_000_000.. => (1e6, "MB"),
+        1_000.. => (1e3, "kB"),
+        _ => (1.0, "B"),
+    };
+    format!("{} {name}", trim(n as f64 / unit, 2))
+}
+
+/// Whole per cent, and more digits where that would say 0 or 100 of something that is neither.
+pub(crate) fn percent(share: f64) -> String {
+    let p = share * 100.0;
+    if (p > 0.0 && p < 1.0) || (p < 100.0 && p > 99.5) { format!("{p:.2} %") } else { format!("{p:.0} %") }
+}
+
+/// "1 flow", "2 flows"
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// At most `digits` decimals, without trailing zeros.
+pub(crate) fn trim(v: f64, digits: usize) -> String {
+    let text = format!("{v:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(of(900_123.0, 1_544_000), "0.9 of 1.544 Mbit/s");
+        assert_eq!(of(900_123.0, 0), "900.123 kbit/s");
+        assert_eq!(rate(0.0), "0 bit/s");
+        assert_eq!(percent(0.932), "93 %");
+        assert_eq!(percent(0.0042), "0.42 %");
+        assert_eq!(percent(0.9978), "99.78 %");
+        assert_eq!(trim(100.0, 3), "100");
+    }
+}

@@ -1,0 +1,171 @@
+//! What a report says about one flow.
+
+use super::probes;
+use crate::build::{Carries, FlowEnds, Network};
+use crate::flow;
+use bentpipe_base::{Duration, Instant};
+use bentpipe_nodes::{Asker, Sink, Typist};
+use bentpipe_report::{
+    DelayReport, FallbackReport, FlowContext, FlowKind, FlowReport, LimitedBy, Quantiles, RequestsReport,
+    TcpReport, TelnetReport, UdpReport, rate_bps,
+};
+use bentpipe_scenario::{FlowSpec, Reader, Scenario};
+use bentpipe_tcp::cc::Fallback;
+use bentpipe_tcp::{Connection, ReceiveBuffer};
+
+/// Reports on flow `i`, whose goodput was `goodput_bps`.
+pub(crate) fn flow_report(scenario: &Scenario, net: &mut Network, i: usize, goodput_bps: f64) -> FlowReport {
+    let (spec, ends) = (&scenario.flows[i], net.flows[i]);
+    let kind = match datagrams_of(net, &ends) {
+        Some(udp) => FlowKind::Udp(udp),
+        None => FlowKind::Tcp(connection(scenario, net, i, &ends)),
+    };
+    let mut context = context(spec, ends.path_bps);
+    if let ReceiveBuffer::Auto { max, .. } = spec.receiver.receive_buffer
+        && let Some(grown) = flow::receiver(net, &ends, |c| c.receiver().window.buffer())
+        && grown < max.0
+    {
+        context.receive_window = format!("{}, which could grow up to {max}", rounded(grown));
+    }
+    if !scenario.gateways.is_empty() {
+        let shown = flow::sender(net, &ends, |c| c.path().peer_window.0).unwrap_or(0);
+        show_window(&mut context, spec, shown);
+    }
+    FlowReport { context, ..FlowReport::new(&*spec.name, ends.start, goodput_bps, kind) }
+}
+
+/// A connection of a scenario.
+fn connection(scenario: &Scenario, net: &mut Network, i: usize, ends: &FlowEnds) -> TcpReport {
+    let now = net.sim.now();
+    let requests = flow::asker(&net.sim, ends).map(requests);
+    let telnet = flow::typist(&net.sim, ends).map(telnet);
+    TcpReport {
+        scheme: scenario.flows[i].sender.scheme.name.to_owned(),
+        finished_s: flow::finished_at(&net.sim, ends).map(Instant::as_secs_f64),
+        // a flow that has not begun has no application yet
+        requests: (ends.carries == Carries::Answers).then(|| requests.unwrap_or_default()),
+        telnet: (ends.carries == Carries::Typing).then(|| telnet.unwrap_or_default()),
+        probes: probes::probes(scenario, net, i, ends),
+        ..flow::sender(net, ends, |c| figures(c, now)).unwrap_or_else(not_begun)
+    }
+}
+
+/// A connection that runs outside of scenarios, from its sender's end at `now`. It began at `start`; goodput
+/// is what was acknowledged until all of it was.
+pub fn sender_report(name: String, connection: &Connection, start: Instant, now: Instant) -> FlowReport {
+    let finished = connection.stats().finished_at;
+    let tcp = TcpReport {
+        finished_s: finished.map(Instant::as_secs_f64),
+        probes: probes::of_connection(connection),
+        ..figures(connection, now)
+    };
+    let goodput_bps = rate_bps(tcp.bytes_acked, finished.unwrap_or(now).since(start));
+    let context = FlowContext {
+        receive_window: rounded(connection.path().peer_window.0),
+        send_buffer: connection.config().send_buffer.map_or_else(String::new, |s| s.to_string()),
+        ..FlowContext::default()
+    };
+    FlowReport { context, ..FlowReport::new(name, start, goodput_bps, FlowKind::Tcp(tcp)) }
+}
+
+/// What the sender's end knows.
+fn figures(connection: &Connection, now: Instant) -> TcpReport {
+    let s = connection.stats();
+    TcpReport {
+        scheme: connection.config().scheme.name.to_owned(),
+        established_s: s.established_at.map(Instant::as_secs_f64),
+        opened_s: s.opened_at.map(Instant::as_secs_f64),
+        steady_bps: s.steady.bps(),
+        fallback: connection.fallback().map(fallback),
+        bytes_acked: s.bytes_acked.0,
+        segments_sent: s.segments_sent,
+        retransmits: s.retransmits,
+        copies: copies(connection),
+        timeouts: s.timeouts,
+        rtt_ms: Quantiles::of(&s.rtt),
+        limited_by: LimitedBy::of(&connection.limited_by(now)),
+        ..TcpReport::default()
+    }
+}
+
+/// A flow whose time has not come.
+fn not_begun() -> TcpReport {
+    TcpReport { limited_by: LimitedBy::of(&[Duration::ZERO; 7]), ..TcpReport::default() }
+}
+
+fn fallback(Fallback { to, why, at, segments }: Fallback) -> FallbackReport {
+    let (to, why) = (to.to_owned(), why.to_owned());
+    FallbackReport { to, why, at_s: at.as_secs_f64(), after_segments: segments }
+}
+
+/// Copies that are no probes.
+fn copies(connection: &Connection) -> Option<u64> {
+    connection
+        .probes()
+        .filter(|_| !connection.config().scheme.probes())
+        .map(bentpipe_tcp::probes::Probes::sent)
+}
+
+/// What somebody who asks measured.
+pub fn requests(asker: &Asker) -> RequestsReport {
+    RequestsReport { completed: asker.completed(), response_ms: Quantiles::of(asker.times()) }
+}
+
+/// What somebody who types measured.
+pub fn telnet(typist: &Typist) -> TelnetReport {
+    let times = typist.times();
+    TelnetReport { writes: typist.writes(), acknowledged: times.count(), ack_ms: Quantiles::of(times) }
+}
+
+fn datagrams_of(net: &Network, ends: &FlowEnds) -> Option<UdpReport> {
+    if ends.carries != Carries::Datagrams {
+        return None;
+    }
+    let (source, sink) = (flow::source(&net.sim, ends)?, flow::sink(&net.sim, ends)?);
+    Some(datagrams(source.sent(), sink))
+}
+
+/// What became of `sent` datagrams.
+pub fn datagrams(sent: u64, sink: &Sink) -> UdpReport {
+    UdpReport {
+        sent,
+        received: sink.received(),
+        lost: sink.lost(),
+        duplicates: sink.duplicates(),
+        reordered: sink.reordered(),
+        delay_ms: DelayReport {
+            mean: sink.mean_delay().map(Duration::as_millis_f64),
+            quantiles: Quantiles::of(sink.delay()),
+        },
+    }
+}
+
+/// What the words say of a flow on a path that carries `path_bps` bit/s.
+pub fn context(spec: &FlowSpec, path_bps: u64) -> FlowContext {
+    FlowContext {
+        path_bps,
+        receive_window: match spec.receiver.receive_buffer {
+            ReceiveBuffer::Fixed(size) => size.to_string(),
+            ReceiveBuffer::Auto { max, .. } => format!("up to {max}"),
+        },
+        slow_reader: spec.reader != Reader::Eager,
+        send_buffer: spec.sender.send_buffer.map_or_else(String::new, |s| s.to_string()),
+    }
+}
+
+/// Names the window that the sender was shown, in bytes: with a gateway it is not always the receiver's.
+pub fn show_window(context: &mut FlowContext, spec: &FlowSpec, shown: u64) {
+    let announced = spec.receiver.receive_buffer.max();
+    if shown > announced.0 {
+        context.receive_window = format!("{}, as a gateway shows it in place of {announced}", rounded(shown));
+    }
+}
+
+/// "194 kB", "1.2 MB".
+fn rounded(bytes: u64) -> String {
+    if bytes < 1_000_000 {
+        format!("{:.0} kB", bytes as f64 / 1e3)
+    } else {
+        format!("{:.1} MB", bytes as f64 / 1e6)
+    }
+}

@@ -1,0 +1,152 @@
+//! Fills reports: from a network that ran, from a gateway, from a connection of the engine's TCP.
+
+mod flow;
+mod probes;
+
+pub(crate) use flow::flow_report;
+pub use flow::{context, datagrams, requests, sender_report, show_window, telnet};
+
+use crate::build::Network;
+use bentpipe_base::{Duration, Instant};
+use bentpipe_gateway::{Gateway, Why};
+use bentpipe_report::metric::Names;
+use bentpipe_report::{
+    Counts, FlowReport, GatewayFlows, GatewayReport, InstrumentReport, LinkReport, QueueReport, Report,
+    TransferReport,
+};
+use bentpipe_scenario::{ParamValue, Scenario};
+use serde_json::Value;
+
+/// Puts a report together; sums and transfers follow from its flows, which are in the scenario's order where
+/// they are the scenario's.
+pub fn assemble(
+    scenario: &Scenario,
+    ran: Duration,
+    flows: Vec<FlowReport>,
+    links: Vec<LinkReport>,
+    instruments: Vec<InstrumentReport>,
+) -> Report {
+    Report {
+        seed: Some(scenario.seed),
+        simulated_s: ran.as_secs_f64(),
+        parameters: scenario.parameters.iter().map(|(k, v)| (k.clone(), json(v))).collect(),
+        transfers: transfers(scenario, &flows),
+        links,
+        instruments,
+        ..Report::new(&scenario.title, flows)
+    }
+}
+
+fn json(value: &ParamValue) -> Value {
+    match value {
+        ParamValue::Text(t) => Value::from(t.as_str()),
+        ParamValue::Number(n) => Value::from(*n),
+        ParamValue::Integer(n) => Value::from(*n),
+        ParamValue::Switch(b) => Value::from(*b),
+    }
+}
+
+/// Transfers in the order of their first connections.
+fn transfers(scenario: &Scenario, flows: &[FlowReport]) -> Vec<TransferReport> {
+    let mut all: Vec<TransferReport> = Vec::new();
+    for (spec, flow) in scenario.flows.iter().zip(flows) {
+        let Some(name) = &spec.group else { continue };
+        let tcp = flow.tcp_or_zeros();
+        // connections of a transfer follow each other, so the last one is the likely one
+        let known = all.iter_mut().rev().find(|t| t.name == *name);
+        if let Some(t) = known {
+            t.connections += 1;
+            t.bytes += tcp.bytes_acked;
+            t.goodput_bps += flow.goodput_bps;
+            t.finished_s = t.finished_s.zip(tcp.finished_s).map(|(a, b)| a.max(b));
+        } else {
+            all.push(TransferReport {
+                name: name.clone(),
+                connections: 1,
+                bytes: tcp.bytes_acked,
+                finished_s: tcp.finished_s,
+                goodput_bps: flow.goodput_bps,
+            });
+        }
+    }
+    all
+}
+
+/// What the links of a network have done up to now.
+pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
+    let run = net.sim.now().since(Instant::ZERO);
+    let links = net.links.clone();
+    let mut reports = Vec::with_capacity(links.len());
+    for (name, id) in links {
+        let Some((link, mut cx)) = net.sim.link(id) else { continue };
+        let s = link.stats(&mut cx);
+        reports.push(LinkReport {
+            name,
+            utilisation: s.utilisation(run),
+            packets: s.served.packets,
+            drops: s.drops().map(|(cause, n)| (cause.key().to_owned(), n)).collect(),
+            marked: s.marked,
+            carried_bps: None,
+            queue_packets: QueueReport { mean: s.queue_mean(run), peak: s.queue_peak },
+        });
+    }
+    reports
+}
+
+/// What the gateways of a network have done up to now.
+pub(crate) fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
+    let all = net.gateways.clone();
+    all.into_iter().filter_map(|(name, id)| Some(gateway_report(name, net.sim.gateway(id)?))).collect()
+}
+
+/// What a gateway did, wherever it ran.
+pub fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
+    let of = gateway.report();
+    let counters = &of.counters;
+    let passed = Why::ALL.into_iter().map(|why| (why.key(), counters.passed(why)));
+    GatewayReport {
+        name,
+        flows: GatewayFlows { accelerated: counters.accelerated, passed: occurred(passed) },
+        forwarded: counters.forwarded,
+        losses: counters.losses,
+        repairs: counters.repairs,
+        resent: counters.resent,
+        copies: counters.copies,
+        timeouts: counters.timeouts,
+        held_peak_bytes: of.held_peak.0,
+        not_forwarded: occurred(counters.not_forwarded().into_iter()),
+    }
+}
+
+/// Without those that never happened.
+fn occurred(counts: impl Iterator<Item = (&'static str, u64)>) -> Counts {
+    counts.filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_owned(), n)).collect()
+}
+
+/// The names of flows, directions of links and gateways that reports of `scenario` will have.
+pub fn names(scenario: &Scenario) -> Names<'_> {
+    Names {
+        flows: scenario.flows.iter().map(|f| f.name.as_str()).collect(),
+        links: scenario.links.iter().flat_map(|l| [l.name.as_str(), &l.reverse_name]).collect(),
+        gateways: scenario.gateways.iter().map(|g| g.name.as_str()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_scenario::{Source, load};
+
+    /// So a metric is refused before a run as it is after it.
+    #[test]
+    fn a_report_has_the_names_of_its_scenario() {
+        for text in [
+            include_str!("../../../../scenarios/fairness.toml"),
+            include_str!("../../../../scenarios/supercharger.toml"),
+        ] {
+            let scenario = load(&Source::new("test.toml", text), &[], None).unwrap();
+            let moment = Scenario { duration: Duration::from_millis(1), ..scenario.clone() };
+            assert_eq!(names(&scenario), Names::from(&crate::run(&moment)));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a report says about probe segments.
+
+use crate::build::{FlowEnds, Network};
+use crate::flow;
+use bentpipe_base::Dscp;
+use bentpipe_report::ProbesReport;
+use bentpipe_scenario::{LinkSpec, Scenario};
+use bentpipe_tcp::cc::ProbeSignal;
+use bentpipe_tcp::cc::law::Value;
+use bentpipe_tcp::cc::probing::{ASSUME_PRIORITY, PROBE_DSCP};
+use bentpipe_tcp::{Config, Connection};
+
+/// What a user should know of a network none of whose queues serves probes last.
+const NOT_SERVED_LAST: &str =
+    "no queue of this network serves probes last (`discipline`): they take the place of data";
+
+/// Of flow `i`, once its connection exists.
+pub(super) fn probes(
+    scenario: &Scenario,
+    net: &mut Network,
+    i: usize,
+    ends: &FlowEnds,
+) -> Option<ProbesReport> {
+    let sender = &scenario.flows[i].sender;
+    let served_last = scenario.links.iter().any(LinkSpec::serves_last);
+    let report = flow::sender(net, ends, of_connection)??;
+    Some(ProbesReport { note: note(mark(sender), is_trusted(sender), served_last), ..report })
+}
+
+fn note(mark: Dscp, trusted: bool, served_last: bool) -> Option<String> {
+    // disciplines know low priority by one code point
+    if mark != Dscp::LE {
+        let (mark, le) = (mark.get(), Dscp::LE.get());
+        return Some(format!("no queue serves code point {mark} last (`probe_dscp`): LE is {le}"));
+    }
+    (trusted && !served_last).then(|| NOT_SERVED_LAST.to_owned())
+}
+
+/// Whether the scheme believes that queues on the way serve probes last.
+fn is_trusted(sender: &Config) -> bool {
+    sender.scheme.growth.get(ASSUME_PRIORITY) != Some(Value::Switch(false))
+}
+
+/// The code point of the scheme's probes.
+fn mark(sender: &Config) -> Dscp {
+    match sender.scheme.growth.get(PROBE_DSCP) {
+        Some(Value::Number(code_point)) => Dscp::new(code_point as u8).unwrap_or(Dscp::LE),
+        _ => Dscp::LE,
+    }
+}
+
+const fn fallback(signal: ProbeSignal, trusted: bool) -> Option<&'static str> {
+    match signal {
+        ProbeSignal::None => Some(
+            "slow start and recovery without probes: the ends agreed on neither the probe option nor SACK nor timestamps, and nothing else tells of a probe that arrived",
+        ),
+        _ if !trusted => Some(
+            "slow start, and a quarter of the probes, for repairs alone: `assume_priority` is off, as it is where no queue is known to serve them last",
+        ),
+        ProbeSignal::Timestamps => Some(
+            "recovery without probes, and slow start if none is heard of: timestamps tell of copies of the newest segment only, and only with receivers that echo these (Linux)",
+        ),
+        _ => None,
+    }
+}
+
+/// Of one connection, if its scheme sends probes; of the network it knows nothing.
+pub(super) fn of_connection(connection: &Connection) -> Option<ProbesReport> {
+    let probes = connection.probes().filter(|_| connection.config().scheme.probes())?;
+    let known_by = match probes.signal() {
+        ProbeSignal::Option => "option",
+        ProbeSignal::Dsack => "dsack",
+        ProbeSignal::Timestamps => "timestamps",
+        ProbeSignal::None => "none",
+    };
+    Some(ProbesReport {
+        known_by: known_by.to_owned(),
+        sent: probes.sent(),
+        acknowledged: probes.acknowledged(),
+        lost: probes.lost(),
+        fallback: fallback(probes.signal(), is_trusted(connection.config())).map(str::to_owned),
+        note: None,
+    })
+}

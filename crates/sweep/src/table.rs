@@ -1,0 +1,97 @@
+//! What tables, pictures and pages show, read from the manifest of a sweep and the store of its runs.
+
+use crate::error::{Error, metric_error};
+use crate::manifest::{Manifest, Named};
+use crate::store::{Store, lost};
+use bentpipe_report::Metric;
+use bentpipe_stats::{Level, half_width, mean};
+use rayon::prelude::*;
+
+/// What tables and pictures show.
+pub(crate) struct Table {
+    pub(crate) title: String,
+    pub(crate) axes: Vec<String>,
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) cells: Vec<Vec<String>>,
+    /// Cell, seed, a value per metric.
+    pub(crate) runs: Vec<(usize, u64, Vec<Option<f64>>)>,
+    /// For each cell and metric what its runs gave.
+    pub(crate) figures: Vec<Vec<Figure>>,
+}
+
+/// A metric in a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) mean: Option<f64>,
+    /// Of the 95 % interval.
+    pub(crate) half_width: Option<f64>,
+    /// Runs that have a value.
+    pub(crate) n: usize,
+}
+
+impl Table {
+    /// Reads the manifest of a sweep and its runs.
+    pub(crate) fn read(manifest: &str, store: &Store) -> Result<Self, Error> {
+        let Manifest { title, axes, measure, cells, runs, .. } = Manifest::read(manifest)?;
+        let parsed = measure.iter().map(|t| Metric::parse(t).map_err(|e| metric_error(t, e)));
+        let metrics: Vec<Metric> = parsed.collect::<Result<_, _>>()?;
+        let one = |run: &Named| {
+            let report = store.read(&run.key).ok_or_else(|| lost(&run.key))?;
+            let values = metrics.iter().map(|m| m.of(&report).map_err(|e| metric_error(m.text(), e)));
+            Ok((run.cell, run.seed, values.collect::<Result<_, _>>()?))
+        };
+        let runs: Vec<(usize, u64, Vec<Option<f64>>)> = runs.par_iter().map(one).collect::<Result<_, _>>()?;
+        let figures = figures(cells.len(), metrics.len(), &runs);
+        Ok(Self { title, axes, metrics, cells, runs, figures })
+    }
+
+    /// Names of the columns of `runs.csv`.
+    pub(crate) fn run_columns(&self) -> Vec<String> {
+        let metrics = self.metrics.iter().map(Metric::column);
+        self.axes.iter().cloned().chain(["seed".to_owned()]).chain(metrics).collect()
+    }
+
+    /// Names of the columns of `cells.csv`.
+    pub(crate) fn cell_columns(&self) -> Vec<String> {
+        let of = |c: String| [format!("{c}_mean"), format!("{c}_half_width_95"), format!("{c}_n")];
+        self.axes.iter().cloned().chain(self.metrics.iter().flat_map(|m| of(m.column()))).collect()
+    }
+}
+
+fn figures(cells: usize, metrics: usize, runs: &[(usize, u64, Vec<Option<f64>>)]) -> Vec<Vec<Figure>> {
+    let mut values = vec![vec![Vec::new(); metrics]; cells];
+    for (cell, _, of_run) in runs {
+        for (list, value) in values[*cell].iter_mut().zip(of_run) {
+            list.extend(*value);
+        }
+    }
+    let figure = |v: &Vec<f64>| Figure {
+        mean: (!v.is_empty()).then(|| mean(v)),
+        half_width: half_width(v, Level::P95),
+        n: v.len(),
+    };
+    values.iter().map(|cell| cell.iter().map(figure).collect()).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Two axes, two metrics; a run of the second cell has no value.
+    pub(crate) fn example() -> Table {
+        let cells = [["1e-3", "reno, old"], ["1e-2", "reno, old"]].map(|c| c.map(str::to_owned).to_vec());
+        let runs = vec![
+            (0, 1, vec![Some(1e6), Some(2.0)]),
+            (0, 2, vec![Some(3e6), Some(2.0)]),
+            (1, 1, vec![Some(0.5), None]),
+        ];
+        Table {
+            title: "a <b> & c".to_owned(),
+            axes: vec!["loss".to_owned(), "tcp".to_owned()],
+            metrics: ["goodput", "finished[x1]"].map(|m| Metric::parse(m).unwrap()).to_vec(),
+            figures: figures(2, 2, &runs),
+            cells: cells.to_vec(),
+            runs,
+        }
+    }
+}
