@@ -1,4 +1,5 @@
-//! One end of a conversation: TCP as RFC 9293 has it, plain and strict. In a clean run it says what it does not take.
+//! One end of a conversation: TCP as RFC 9293 has it, plain and strict. In a clean run it says what it does
+//! not take.
 
 use crate::oracle::{Seg, before, flag, stream};
 use crate::packet::build;

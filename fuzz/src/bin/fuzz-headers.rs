@@ -1,21 +1,21 @@
 //! Throws random, nearly right packets at the header code until the time is up or something is found.
 //!
-//! `cargo run --release -p bentpipe-wire --example fuzz -- --seconds 60 [--seed N]`, and for a finding
-//! `... --example fuzz -- --reproduce HEX`. Exit status 1 means a finding; its packet is printed as hex and belongs into
-//! `corpus/` together with the fix.
+//! `cargo run --release --bin fuzz-headers -- --seconds 60 [--seed N]`, and for a finding `... -- --reproduce
+//! HEX`. Exit status 1 means a finding; its packet is printed as hex and belongs into `crates/wire/corpus`
+//! together with the fix.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a driver: it ends by the clock")]
 
-#[path = "../tests/wire/check.rs"]
+#[path = "../../../crates/wire/tests/wire/check.rs"]
 mod check;
-#[path = "../tests/wire/corpus.rs"]
+#[path = "../../../crates/wire/tests/wire/corpus.rs"]
 mod corpus;
-#[path = "../tests/wire/model.rs"]
+#[path = "../../../crates/wire/tests/wire/model.rs"]
 mod model;
-#[path = "../tests/wire/mutate.rs"]
+#[path = "../../../crates/wire/tests/wire/mutate.rs"]
 mod mutate;
-#[path = "../tests/wire/oracle.rs"]
+#[path = "../../../crates/wire/tests/wire/oracle.rs"]
 mod oracle;
 
 use mutate::{Random, mutate};
@@ -35,11 +35,11 @@ fn main() -> ExitCode {
     let value = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1));
     std::panic::set_hook(Box::new(|info| {
         let packet = CURRENT.lock().map_or_else(|_| String::new(), |p| hex(&p));
-        eprintln!("fuzz: PANIC {info}\nfuzz: reproduce with --reproduce {packet}");
+        eprintln!("fuzz-headers: PANIC {info}\nfuzz-headers: reproduce with --reproduce {packet}");
     }));
     if let Some(text) = value("--reproduce") {
         let Some(packet) = corpus::parse_hex(text) else {
-            eprintln!("fuzz: --reproduce takes hex digits");
+            eprintln!("fuzz-headers: --reproduce takes hex digits");
             return ExitCode::from(2);
         };
         return report(try_one(&packet), &packet);
@@ -55,7 +55,7 @@ fn seed_of_now() -> u64 {
 }
 
 fn run(limit: Duration, seed: u64) -> ExitCode {
-    println!("fuzz: seed {seed}");
+    println!("fuzz-headers: seed {seed}");
     let committed: Vec<Vec<u8>> = corpus::load().into_iter().map(|(_, bytes)| bytes).collect();
     let mut pool = committed.clone();
     let mut random = Random::new(seed);
@@ -75,7 +75,7 @@ fn run(limit: Duration, seed: u64) -> ExitCode {
         }
     }
     let rate = execs as f64 / start.elapsed().as_secs_f64().max(1e-9);
-    println!("fuzz: {execs} execs, {rate:.0}/s, {read} of them readable, 0 findings");
+    println!("fuzz-headers: {execs} execs, {rate:.0}/s, {read} of them readable, 0 findings");
     ExitCode::SUCCESS
 }
 
@@ -100,11 +100,14 @@ fn try_one(packet: &[u8]) -> Result<(), String> {
 fn report(outcome: Result<(), String>, packet: &[u8]) -> ExitCode {
     match outcome {
         Ok(()) => {
-            println!("fuzz: no finding");
+            println!("fuzz-headers: no finding");
             ExitCode::SUCCESS
         }
         Err(text) => {
-            eprintln!("fuzz: FINDING {text}\nfuzz: reproduce with --reproduce {}", hex(packet));
+            eprintln!(
+                "fuzz-headers: FINDING {text}\nfuzz-headers: reproduce with --reproduce {}",
+                hex(packet)
+            );
             ExitCode::FAILURE
         }
     }

@@ -1,4 +1,5 @@
-//! What a strict receiver says to a packet, written without the code under test: RFC 791, RFC 8200, RFC 9293, RFC 1071 by plain loops.
+//! What a strict receiver says to a packet, written without the code under test: RFC 791, RFC 8200, RFC 9293,
+//! RFC 1071 by plain loops.
 
 use crate::stage::Wire;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,8 @@ pub(crate) mod flag {
     pub(crate) const CWR: u8 = 128;
 }
 
-/// How far behind something that was acknowledged an acknowledgment may be: more than any conversation here says.
+/// How far behind something that was acknowledged an acknowledgment may be: more than any conversation here
+/// says.
 const BEHIND: u32 = 1 << 21;
 
 /// A segment as its receiver reads it.
@@ -59,7 +61,8 @@ pub(crate) const fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
-/// What every sender here says at these places of the stream between these ports: so what a byte must be follows from where it stands.
+/// What every sender here says at these places of the stream between these ports: so what a byte must be
+/// follows from where it stands.
 pub(crate) fn stream(sport: u16, dport: u16, seq: u32, len: usize) -> Vec<u8> {
     let key = u64::from(sport) << 48 | u64::from(dport) << 32;
     let byte = |i: usize| {
@@ -290,7 +293,8 @@ impl Book {
         }
     }
 
-    /// A unit leaves from `side`: as it came, or one that a strict receiver takes. Returns the packets that it is.
+    /// A unit leaves from `side`: as it came, or one that a strict receiver takes. Returns the packets that
+    /// it is.
     pub(crate) fn check(&mut self, side: usize, wire: &Wire) -> Result<Vec<Vec<u8>>, String> {
         if self.units[1 - side].contains(&digest(wire)) {
             return Ok(cut(wire).unwrap_or_default());

@@ -1,4 +1,5 @@
-//! One random case: a gateway, conversations over a bad hop, and in some cases whatever else a network may bring. All of it follows from a number.
+//! One random case: a gateway, conversations over a bad hop, and in some cases whatever else a network may
+//! bring. All of it follows from a number.
 
 use crate::host::{Host, Kind, Out};
 use crate::mutate::{Random, mutate};
@@ -33,7 +34,8 @@ struct Path {
     late: usize,
 }
 
-/// What a host was told of the other's window, in the order of leaving: what overtakes behind the gateway is not its fault.
+/// What a host was told of the other's window, in the order of leaving: what overtakes behind the gateway is
+/// not its fault.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
     scale: u8,
@@ -315,7 +317,8 @@ impl Case {
         if seg.has(flag::ACK) {
             let edge = seg.ack.wrapping_add(u32::from(seg.window) << if is_syn { 0 } else { told.scale });
             if let Some((old, seq, ack)) = told.edge {
-                // RFC 9293, section 3.10.7.4: neither an older segment nor an older acknowledgment updates the window
+                // RFC 9293, section 3.10.7.4: neither an older segment nor an older acknowledgment updates
+                // the window
                 if before(seg.seq, seq) || before(seg.ack, ack) {
                     return Ok(());
                 }
@@ -369,7 +372,8 @@ impl Case {
         let seeds = if self.random.below(2) == 0 { vec![packet] } else { self.seeds.clone() };
         let mut bytes = mutate(&mut self.random, &seeds);
         bytes.truncate(1500);
-        // a stranger's bytes are not what a host would say there: they pass with the checksum that shows it, or are said right
+        // a stranger's bytes are not what a host would say there: they pass with the checksum that shows it,
+        // or are said right
         let is_right = seal(&mut bytes).is_ok() && read(&bytes).is_ok();
         if let Some(seg) = read(&bytes).ok().filter(|_| is_right) {
             let said = stream(seg.sport, seg.dport, seg.first(), seg.payload.len());

@@ -1,19 +1,21 @@
-//! Random conversations, and what a network may bring beside them, through the gateway's whole data path: what leaves must be what a strict receiver takes.
+//! Random conversations, and what a network may bring beside them, through the gateway's whole data path:
+//! what leaves must be what a strict receiver takes.
 //!
-//! `cargo run --release -p bentpipe-accelerate --example fuzz_gateway -- --seconds 60 [--seed N]`; a finding prints the number of its case, and
-//! `... -- --reproduce N` runs that alone. Exit status 1 means a finding.
+//! `cargo run --release --bin fuzz-gateway -- --seconds 60 [--seed N]`; a finding prints the number of its
+//! case, and `... -- --reproduce N` runs that alone. Exit status 1 means a finding.
 //!
-//! What left is cut and read by code of its own (`oracle.rs`). Of every unit that is not one that came in as it is: checksums hold, lengths fit, options can be
-//! told apart, each byte is the one that was sent at its place, nothing is acknowledged that the receiver had not. Where nobody interferes, hosts that go by RFC 9293
-//! (`host.rs`) also see no right edge that moves left and no block or reset that nobody sent, and each conversation ends with all its bytes, however bad the hop. After a
-//! planned stop nothing is kept.
+//! What left is cut and read by code of its own (`oracle.rs`). Of every unit that is not one that came in as
+//! it is: checksums hold, lengths fit, options can be told apart, each byte is the one that was sent at its
+//! place, nothing is acknowledged that the receiver had not. Where nobody interferes, hosts that go by RFC
+//! 9293 (`host.rs`) also see no right edge that moves left and no block or reset that nobody sent, and each
+//! conversation ends with all its bytes, however bad the hop. After a planned stop nothing is kept.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a driver: it ends by the clock")]
 
 mod case;
 mod host;
-#[path = "../../../wire/tests/wire/mutate.rs"]
+#[path = "../../../../crates/wire/tests/wire/mutate.rs"]
 mod mutate;
 mod oracle;
 mod packet;
@@ -35,12 +37,12 @@ fn main() -> ExitCode {
     };
     std::panic::set_hook(Box::new(|info| {
         let number = CURRENT.load(Ordering::Relaxed);
-        eprintln!("fuzz_gateway: PANIC {info}\nfuzz_gateway: reproduce with --reproduce {number}");
+        eprintln!("fuzz-gateway: PANIC {info}\nfuzz-gateway: reproduce with --reproduce {number}");
     }));
     if let Some(number) = value("--reproduce") {
         return match one(number, true) {
             Ok(tally) => {
-                println!("fuzz_gateway: no finding, {tally:?}");
+                println!("fuzz-gateway: no finding, {tally:?}");
                 ExitCode::SUCCESS
             }
             Err(finding) => report(number, &finding),
@@ -56,12 +58,12 @@ fn one(number: u64, tells: bool) -> Result<Tally, String> {
 }
 
 fn report(number: u64, finding: &str) -> ExitCode {
-    eprintln!("fuzz_gateway: FINDING {finding}\nfuzz_gateway: reproduce with --reproduce {number}");
+    eprintln!("fuzz-gateway: FINDING {finding}\nfuzz-gateway: reproduce with --reproduce {number}");
     ExitCode::FAILURE
 }
 
 fn run(limit: Duration, seed: u64) -> ExitCode {
-    println!("fuzz_gateway: seed {seed}");
+    println!("fuzz-gateway: seed {seed}");
     let start = Instant::now();
     let mut all = Tally::default();
     let mut cases = 0;
@@ -80,7 +82,7 @@ fn run(limit: Duration, seed: u64) -> ExitCode {
     }
     let Tally { units, mutated, edited, finished } = all;
     println!(
-        "fuzz_gateway: {cases} cases, {units} units in, {mutated} disturbances, {} packets edited, {finished} conversations to their end, 0 findings",
+        "fuzz-gateway: {cases} cases, {units} units in, {mutated} disturbances, {} packets edited, {finished} conversations to their end, 0 findings",
         edited.1
     );
     ExitCode::SUCCESS
