@@ -1,5 +1,7 @@
 //! Middle values, quantiles, and what chance allows.
 
+use std::fmt;
+
 /// The value below which a share of `values` lies: the nearest rank. NaN without values.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
@@ -13,19 +15,49 @@ pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// Mean, and half the width of its 95 % interval by Student's t; NaN for less than two values.
-pub fn mean(values: &[f64]) -> (f64, f64) {
-    /// Two-sided 95 % quantiles of Student's t for 1 to 10 degrees of freedom.
-    const T: [f64; 10] = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-    let n = values.len();
-    let mean = values.iter().sum::<f64>() / n as f64;
-    let Some(freedom) = n.checked_sub(1).filter(|f| *f > 0) else { return (mean, f64::NAN) };
-    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / freedom as f64;
-    let t = T.get(freedom - 1).copied().unwrap_or(2.2);
-    (mean, t * (variance / n as f64).sqrt())
+/// A mean, and half the width of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mean {
+    /// The mean.
+    pub value: f64,
+    /// By Student's t; NaN for less than two values.
+    pub half: f64,
 }
 
-/// Slope of the line through `points` that leaves the smallest squares; none through fewer than two, or one above the other.
+impl Mean {
+    /// Of some values.
+    pub fn of(values: &[f64]) -> Self {
+        /// Two-sided 95 % quantiles of Student's t for 1 to 10 degrees of freedom.
+        const T: [f64; 10] = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+        let n = values.len();
+        let value = values.iter().sum::<f64>() / n as f64;
+        let Some(freedom) = n.checked_sub(1).filter(|f| *f > 0) else {
+            return Self { value, half: f64::NAN };
+        };
+        let variance = values.iter().map(|v| (v - value) * (v - value)).sum::<f64>() / freedom as f64;
+        let t = T.get(freedom - 1).copied().unwrap_or(2.2);
+        Self { value, half: t * (variance / n as f64).sqrt() }
+    }
+
+    /// Larger, with intervals that do not overlap: never of a single value.
+    pub fn above(self, other: Self) -> bool {
+        self.value - self.half > other.value + other.half
+    }
+
+    /// In Mbit/s, of bit/s.
+    pub fn mbps(self) -> String {
+        format!("{:.2} ± {:.2}", self.value / 1e6, self.half / 1e6)
+    }
+}
+
+impl fmt::Display for Mean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} ± {:.3}", self.value, self.half)
+    }
+}
+
+/// Slope of the line through `points` that leaves the smallest squares; none through fewer than two, or one
+/// above the other.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
@@ -35,8 +67,8 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (xx > 0.0).then(|| xy / xx)
 }
 
-/// Smallest and largest number of successes in `n` trials of probability `p`, when at most `outside` of all experiments may
-/// lie beyond either end together.
+/// Smallest and largest number of successes in `n` trials of probability `p`, when at most `outside` of all
+/// experiments may lie beyond either end together.
 pub fn binomial(n: u64, p: f64, outside: f64) -> (u64, u64) {
     if n == 0 || p <= 0.0 || p >= 1.0 {
         let certain = if p >= 1.0 { n } else { 0 };
@@ -121,8 +153,17 @@ mod tests {
     /// By Student's table for two degrees of freedom.
     #[test]
     fn a_mean_has_an_interval() {
-        let (mean, half) = mean(&[1.0, 2.0, 3.0]);
-        assert!((mean - 2.0).abs() < 1e-12 && (half - 4.303 / 3.0_f64.sqrt()).abs() < 1e-9);
+        let of = Mean::of(&[1.0, 2.0, 3.0]);
+        assert!((of.value - 2.0).abs() < 1e-12 && (of.half - 4.303 / 3.0_f64.sqrt()).abs() < 1e-9);
+        assert_eq!(Mean { value: 8.312e6, half: 3.4e4 }.mbps(), "8.31 ± 0.03");
+    }
+
+    #[test]
+    fn intervals_that_overlap_decide_nothing() {
+        let mean = |value, half| Mean { value, half };
+        assert!(mean(2.0, 0.4).above(mean(1.0, 0.5)));
+        assert!(!mean(2.0, 0.6).above(mean(1.0, 0.5)) && !mean(1.0, 0.1).above(mean(2.0, 0.1)));
+        assert!(!Mean::of(&[9.0]).above(Mean::of(&[1.0, 1.0])));
     }
 
     /// By hand: x - mean is -1, 0, 1 and y - mean -2, 1, 1, so 3/2.

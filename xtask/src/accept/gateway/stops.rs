@@ -1,12 +1,13 @@
-//! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, the receiver opens the connection and is an old one by its kernel's
-//! settings. Short stops are timed here: a shell that starts a program to wait 10 ms waits as long again for the program.
+//! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, the receiver opens
+//! the connection and is an old one by its kernel's settings. Short stops are timed here: a shell that starts
+//! a program to wait 10 ms waits as long again for the program.
 
+use super::hops::{Hop, toml};
+use super::programs::{OLD_KERNEL, SENDER, Transferred};
+use super::runs::{Job, Ran};
 use crate::Outcome;
-use crate::gateway_hops::{Hop, toml};
-use crate::gateway_programs::{OLD_KERNEL, SENDER, Transferred};
-use crate::gateway_runs::{Job, Ran};
-use crate::rig::Rig;
-use crate::stats::Dice;
+use lab::Rig;
+use lab::stats::Dice;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt;
 use std::fs;
@@ -27,7 +28,7 @@ const STOP_S: (u64, u64) = (20, 40);
 
 /// A run with short stops.
 #[derive(Clone, Debug)]
-pub struct Stopped {
+pub(super) struct Stopped {
     /// Rate at which the receiving application got data once it was full, bit/s.
     pub rate_bps: f64,
     /// How often it was stopped.
@@ -37,10 +38,7 @@ pub struct Stopped {
 }
 
 /// A receiver whose process is stopped at random for 10 ms, or never.
-///
-/// # Errors
-/// When a program fails.
-pub fn resting(rig: &Rig, stops: bool) -> Outcome<Stopped> {
+pub(super) fn resting(rig: &Rig, stops: bool) -> Outcome<Stopped> {
     let (seconds, from) = RESTING_S;
     let name = format!("resting-{stops}");
     let [result, id] = ["json", "id"].map(|n| rig.path(&format!("{name}.{n}")));
@@ -62,7 +60,8 @@ echo $p >'{id}.part'; mv '{id}.part' '{id}'; wait $p",
     Ok(Stopped { rate_bps: Transferred::read(&result)?.rate_bps(from)?, stops, doubts })
 }
 
-/// Stops the process whose number is in a file, at random for so long; returns how often, and how many stops became too long.
+/// Stops the process whose number is in a file, at random for so long; returns how often, and how many stops
+/// became too long.
 fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
     let begin = Instant::now();
     let id = loop {
@@ -91,7 +90,7 @@ fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
 
 /// How a sender's end came.
 #[derive(Clone, Debug, PartialEq)]
-pub struct End {
+pub(super) struct End {
     /// Exit code of its program.
     pub code: f64,
     /// After the receiver's process was killed, s.
@@ -112,7 +111,7 @@ impl fmt::Display for End {
 
 impl End {
     /// True when it came as `other`'s did, at the same time within a round trip.
-    pub fn is_as(&self, other: &Self) -> bool {
+    pub(super) fn is_as(&self, other: &Self) -> bool {
         let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
         same(self.code, other.code)
             && same(self.left, other.left)
@@ -120,11 +119,9 @@ impl End {
     }
 }
 
-/// A receiver whose process stops for good and is killed later, its window closed and its buffer full: what the sender's application sees.
-///
-/// # Errors
-/// When a program fails.
-pub fn killed(rig: &Rig, gateway: bool) -> Outcome<End> {
+/// A receiver whose process stops for good and is killed later, its window closed and its buffer full: what
+/// the sender's application sees.
+pub(super) fn killed(rig: &Rig, gateway: bool) -> Outcome<End> {
     let name = format!("killed-{gateway}");
     let [code, killed, ended, left] = ["code", "at", "end", "left"].map(|n| rig.path(&format!("{name}.{n}")));
     let (stop, wait) = STOP_S;
@@ -140,17 +137,14 @@ sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sle
         ended.display(),
         left.display()
     );
-    let ran = run(rig, (&name, gateway), &near, &far, stop + wait + 10)?;
+    let seconds = stop + wait + 10;
+    let ran = end(start(rig, (&name, gateway), &near, &far, seconds)?, gateway, seconds)?;
     Ok(End {
         code: number(&code)?,
         after_s: number(&ended)? - number(&killed)?,
         left: number(&left)?,
         held: if gateway { ran.gateway(Hop::OLD.name, "held_peak_bytes")? } else { 0.0 },
     })
-}
-
-fn run(rig: &Rig, (name, gateway): (&str, bool), near: &str, far: &str, seconds: u64) -> Outcome<Ran> {
-    end(start(rig, (name, gateway), near, far, seconds)?, gateway, seconds)
 }
 
 fn start(rig: &Rig, (name, gateway): (&str, bool), near: &str, far: &str, seconds: u64) -> Outcome<Job> {

@@ -1,10 +1,11 @@
 //! Scenarios with gateways, live and simulated: what came out, and how it went over time.
 //!
-//! `bentpipe emulate` and `bentpipe sim` write the same tables, so both are read here by the same code. A run is started and waited for apart from each other:
-//! several live ones can go on at once.
+//! `bentpipe emulate` and `bentpipe sim` write the same tables, so both are read here by the same code. A run
+//! is started and waited for apart from each other: several live ones can go on at once.
 
 use crate::Outcome;
-use crate::rig::{Rig, Running, json};
+use crate::accept::table::Table;
+use lab::rig::{Rig, Running, json};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ const BESIDE: Duration = Duration::from_secs(90);
 
 /// How a scenario is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub(super) enum How {
     /// Its hosts are namespaces, its flows the kernel's.
     Live,
     /// In simulated time.
@@ -25,7 +26,7 @@ pub enum How {
 
 /// A run that goes on.
 #[derive(Debug)]
-pub struct Job {
+pub(super) struct Job {
     running: Running,
     out: PathBuf,
     what: String,
@@ -33,41 +34,33 @@ pub struct Job {
 
 impl Job {
     /// Starts the scenario `file` with a seed and other values of its parameters (`NAME=VALUE`).
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start(rig: &Rig, how: How, file: &str, seed: u64, sets: &[&str]) -> Outcome<Self> {
-        let out = folder(rig);
-        let (seed, name) = (seed.to_string(), out.file_name().unwrap_or_default().to_string_lossy());
-        let folder = out.display().to_string();
-        let mut words = match how {
-            How::Live => vec!["emulate", file, "--name", &*name],
-            How::Simulated => vec!["sim", file],
-        };
-        words.extend(["--seed", &seed, "--out", &folder, "--json"]);
-        words.extend(sets.iter().flat_map(|set| ["--set", set]));
-        Ok(Self { running: rig.start(&words)?, what: words.join(" "), out: out.clone() })
+    pub(super) fn start(rig: &Rig, how: How, file: &str, seed: u64, sets: &[&str]) -> Outcome<Self> {
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+        Self::run(rig, how, file, seed, &[&["--json"], &sets[..]].concat())
     }
 
-    /// Starts programs instead of the scenario's flows: shell scripts, `near` where the first flow ends and `far` where it begins. The run ends with the first.
-    ///
-    /// # Errors
-    /// When they cannot be started.
-    pub fn programs(rig: &Rig, file: &str, seed: u64, near: &str, far: &str) -> Outcome<Self> {
-        let out = folder(rig);
-        let name = out.file_name().unwrap_or_default().to_string_lossy();
-        let folder = out.display().to_string();
-        let seed = seed.to_string();
-        let words = ["emulate", file, "--name", &*name, "--seed", &seed, "--out", &folder, "--far", far];
-        let words = [&words[..], &["--", "sh", "-c", near]].concat();
-        Ok(Self { running: rig.start(&words)?, what: format!("emulate {file} -- {near}"), out: out.clone() })
+    /// Starts programs instead of the scenario's flows: shell scripts, `near` where the first flow ends and
+    /// `far` where it begins. The run ends with the first.
+    pub(super) fn programs(rig: &Rig, file: &str, seed: u64, near: &str, far: &str) -> Outcome<Self> {
+        Self::run(rig, How::Live, file, seed, &["--far", far, "--", "sh", "-c", near])
+    }
+
+    fn run(rig: &Rig, how: How, file: &str, seed: u64, more: &[&str]) -> Outcome<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("gateway-run-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let out = rig.path(&name);
+        let (folder, seed) = (out.display().to_string(), seed.to_string());
+        let mut words = match how {
+            How::Live => vec!["emulate", file, "--name", &name],
+            How::Simulated => vec!["sim", file],
+        };
+        words.extend(["--seed", &seed, "--out", &folder]);
+        words.extend(more);
+        Ok(Self { running: rig.start(&words)?, what: words.join(" "), out })
     }
 
     /// Waits for its end; `seconds` is how long it takes.
-    ///
-    /// # Errors
-    /// When it fails, or takes longer.
-    pub fn wait(self, seconds: u64) -> Outcome<Ran> {
+    pub(super) fn wait(self, seconds: u64) -> Outcome<Ran> {
         let done = self.running.wait(Duration::from_secs(seconds) + BESIDE)?;
         if done.code != Some(0) {
             return Err(format!("{}: {}", self.what, done.story()));
@@ -78,14 +71,9 @@ impl Job {
     }
 }
 
-fn folder(rig: &Rig) -> PathBuf {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    rig.path(&format!("gateway-run-{}", COUNT.fetch_add(1, Ordering::Relaxed)))
-}
-
 /// A series of a flow or of a direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of<'a> {
+pub(super) enum Of<'a> {
     /// A flow.
     Flow(&'a str),
     /// A direction of a link.
@@ -94,7 +82,7 @@ pub enum Of<'a> {
 
 /// A value of a series: the interval, and what it was there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub(super) struct Point {
     /// Begin of the interval, s.
     pub from: f64,
     /// End of the interval, s.
@@ -105,11 +93,10 @@ pub struct Point {
 
 /// A run that has ended.
 #[derive(Clone, Debug)]
-pub struct Ran {
+pub(super) struct Ran {
     /// The report.
     pub report: Value,
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
+    series: Table,
 }
 
 impl Ran {
@@ -117,43 +104,32 @@ impl Ran {
         let report = json(&out.join("report.json"))?;
         let path = out.join("series.csv");
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(Self::of(report, &text))
-    }
-
-    fn of(report: Value, series: &str) -> Self {
-        let mut lines = series.lines().map(|l| l.split(',').map(str::to_owned).collect::<Vec<_>>());
-        Self { report, header: lines.next().unwrap_or_default(), rows: lines.collect() }
+        Ok(Self { report, series: Table::read(&text)? })
     }
 
     /// A series; intervals without a value are left out.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn series(&self, of: Of<'_>, column: &str) -> Outcome<Vec<Point>> {
+    pub(super) fn series(&self, of: Of<'_>, column: &str) -> Outcome<Vec<Point>> {
         let (kind, name) = match of {
             Of::Flow(name) => ("flow", name),
             Of::Link(name) => ("link", name),
         };
-        let column = self.header.iter().position(|h| h == column).ok_or_else(|| format!("no {column}"))?;
+        let value = self.series.column(column)?;
         let (mut points, mut from) = (Vec::new(), 0.0);
-        for row in self.rows.iter().filter(|r| r.len() > column && r[1] == kind && r[2] == name) {
+        for row in self.series.rows.iter().filter(|r| r[1] == kind && r[2] == name) {
             let to = row[0].parse().map_err(|_| format!("time {}", row[0]))?;
-            if let Ok(value) = row[column].parse() {
+            if let Ok(value) = row[value].parse() {
                 points.push(Point { from, to, value });
             }
             from = to;
         }
         if points.is_empty() {
-            return Err(format!("no values of {} for {kind} {name}", self.header[column]));
+            return Err(format!("no values of {column} for {kind} {name}"));
         }
         Ok(points)
     }
 
     /// Mean over time from `from` to `to` seconds.
-    ///
-    /// # Errors
-    /// When there is no such series.
-    pub fn mean(&self, of: Of<'_>, column: &str, from: f64, to: f64) -> Outcome<f64> {
+    pub(super) fn mean(&self, of: Of<'_>, column: &str, from: f64, to: f64) -> Outcome<f64> {
         let within = |p: &Point| (p.to.min(to) - p.from.max(from)).max(0.0);
         let (sum, time) = self
             .series(of, column)?
@@ -163,43 +139,23 @@ impl Ran {
     }
 
     /// Largest value after `from` seconds; 0 without any.
-    ///
-    /// # Errors
-    /// When there is no such series.
-    pub fn peak(&self, of: Of<'_>, column: &str, from: f64) -> Outcome<f64> {
+    pub(super) fn peak(&self, of: Of<'_>, column: &str, from: f64) -> Outcome<f64> {
         Ok(self.series(of, column)?.iter().filter(|p| p.to > from).fold(0.0, |peak, p| peak.max(p.value)))
     }
 
     /// Sum of what was counted after `from` seconds.
-    ///
-    /// # Errors
-    /// When there is no such series.
-    pub fn count(&self, of: Of<'_>, column: &str, from: f64) -> Outcome<f64> {
+    pub(super) fn count(&self, of: Of<'_>, column: &str, from: f64) -> Outcome<f64> {
         Ok(self.series(of, column)?.iter().filter(|p| p.from >= from).map(|p| p.value).sum())
     }
 
     /// A figure of a gateway, by its key or path in the report (`flows/accelerated`).
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn gateway(&self, name: &str, key: &str) -> Outcome<f64> {
+    pub(super) fn gateway(&self, name: &str, key: &str) -> Outcome<f64> {
         self.figure("gateways", name, key)
     }
 
     /// A figure of a flow.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn flow(&self, name: &str, key: &str) -> Outcome<f64> {
+    pub(super) fn flow(&self, name: &str, key: &str) -> Outcome<f64> {
         self.figure("flows", name, key)
-    }
-
-    /// A figure of a direction of a link.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn link(&self, name: &str, key: &str) -> Outcome<f64> {
-        self.figure("links", name, key)
     }
 
     fn figure(&self, list: &str, name: &str, key: &str) -> Outcome<f64> {
@@ -210,16 +166,13 @@ impl Ran {
     }
 
     /// How often a value fell from one interval to the next.
-    ///
-    /// # Errors
-    /// When there is no such series.
-    pub fn falls(&self, of: Of<'_>, column: &str) -> Outcome<u64> {
+    pub(super) fn falls(&self, of: Of<'_>, column: &str) -> Outcome<u64> {
         let points = self.series(of, column)?;
         Ok(points.windows(2).filter(|pair| pair[1].value < pair[0].value).count() as u64)
     }
 
     /// Why its figures are not to be trusted, where it was live and the machine too slow; empty else.
-    pub fn doubts(&self) -> String {
+    pub(super) fn doubts(&self) -> String {
         let live = &self.report["live"];
         if live["trusted"] == true || live.is_null() {
             return String::new();
@@ -247,7 +200,7 @@ mod tests {
             "gateways": [{"name": "g", "losses": 3, "flows": {"accelerated": 1}}],
             "live": {"trusted": false, "doubts": ["late"]}
         });
-        Ran::of(report, SERIES)
+        Ran { report, series: Table::read(SERIES).unwrap() }
     }
 
     #[test]
@@ -273,6 +226,6 @@ mod tests {
         assert_eq!((ran.gateway("g", "losses"), ran.gateway("g", "flows/accelerated")), (Ok(3.0), Ok(1.0)));
         assert!(ran.gateway("h", "losses").is_err() && ran.flow("g", "losses").is_err());
         assert_eq!(ran.doubts(), " (machine too slow: late)");
-        assert_eq!(Ran::of(Value::Null, SERIES).doubts(), "");
+        assert_eq!(Ran { report: Value::Null, ..ran }.doubts(), "");
     }
 }

@@ -1,37 +1,44 @@
-//! iperf3 over a hop with a gateway: for what a scenario's own flows cannot be, a sender with BBR, or IPv6. The receiver opens the connection.
+//! iperf3 over a hop with a gateway: for what a scenario's own flows cannot be, a sender with BBR, or IPv6.
+//! The receiver opens the connection.
 
+use super::hops::{Hop, Receiver, toml};
+use super::runs::{Job, Ran};
 use crate::Outcome;
-use crate::gateway_hops::{Hop, Receiver, toml};
-use crate::gateway_runs::Job;
-use crate::rig::{Rig, json};
+use lab::Rig;
+use lab::rig::json;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Makes the kernel one of the old kind: no window scale, no timestamps, 65535 B.
-pub const OLD_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 0 >tcp_window_scaling && echo 0 >tcp_timestamps && echo 4096 131072 131072 >tcp_rmem";
+pub(super) const OLD_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 0 >tcp_window_scaling && echo 0 >tcp_timestamps && echo 4096 131072 131072 >tcp_rmem";
 /// A receiver that has 32 MiB for a connection, and announces more than 8 MiB.
 const MODERN_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 4096 33554432 33554432 >tcp_rmem";
-/// Room for a sender: the kernel's default of 4 MB counts its books too, and keeps no more than about 2.4 MB under way.
-pub const SENDER: &str = "echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem";
+/// Room for a sender: the kernel's default of 4 MB counts its books too, and keeps no more than about 2.4 MB
+/// under way.
+pub(super) const SENDER: &str = "echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem";
 
 /// A transfer that goes on.
 #[derive(Debug)]
-pub struct Transfer {
-    /// Its run.
-    pub job: Job,
+pub(super) struct Transfer {
+    job: Job,
     result: PathBuf,
 }
 
 /// What iperf3 says of a transfer that has ended.
 #[derive(Clone, Debug)]
-pub struct Transferred(Value);
+pub(super) struct Transferred(Value);
 
 impl Transfer {
-    /// Starts one of so many seconds over `hop`, whose packets are lost with probability `loss`. `name` is its own.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start(rig: &Rig, hop: &Hop<'_>, loss: f64, seed: u64, seconds: u64, name: &str) -> Outcome<Self> {
+    /// Starts one of so many seconds over `hop`, whose packets are lost with probability `loss`. `name` is
+    /// its own.
+    pub(super) fn start(
+        rig: &Rig,
+        hop: &Hop<'_>,
+        loss: f64,
+        seed: u64,
+        seconds: u64,
+        name: &str,
+    ) -> Outcome<Self> {
         // the scenario's own flow does not run, and no scenario has BBR
         let place = Hop { tcp: "cubic", ..*hop };
         let file = rig.file(&format!("{name}.toml"), &toml(&[place], loss, (0, seconds)))?;
@@ -47,26 +54,20 @@ impl Transfer {
         Ok(Self { job, result })
     }
 
-    /// Where iperf3 leaves its result.
-    pub fn result(&self) -> &Path {
-        &self.result
+    /// Waits for its end, `seconds` after its start: the run, and what iperf3 says.
+    pub(super) fn wait(self, seconds: u64) -> Outcome<(Ran, Transferred)> {
+        Ok((self.job.wait(seconds)?, Transferred::read(&self.result)?))
     }
 }
 
 impl Transferred {
     /// Reads the result of a transfer that has ended.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn read(path: &Path) -> Outcome<Self> {
+    pub(super) fn read(path: &Path) -> Outcome<Self> {
         json(path).map(Self)
     }
 
     /// What the receiving application got per second from second `from` on, bit/s.
-    ///
-    /// # Errors
-    /// When it was over before.
-    pub fn rate_bps(&self, from: f64) -> Outcome<f64> {
+    pub(super) fn rate_bps(&self, from: f64) -> Outcome<f64> {
         let intervals = self.0["intervals"].as_array().into_iter().flatten().map(|i| &i["sum"]);
         let late = intervals.filter(|sum| sum["start"].as_f64().is_some_and(|start| start >= from));
         let (bytes, time) = late.fold((0.0, 0.0), |(bytes, time), sum| {
@@ -77,10 +78,7 @@ impl Transferred {
     }
 
     /// What the sender sent again, by its TCP_INFO.
-    ///
-    /// # Errors
-    /// When it is not said.
-    pub fn retransmits(&self) -> Outcome<f64> {
+    pub(super) fn retransmits(&self) -> Outcome<f64> {
         let told = self.0["end"]["sum_sent"]["retransmits"].as_f64();
         told.ok_or_else(|| "iperf3 does not tell retransmissions".to_owned())
     }

@@ -1,11 +1,13 @@
 //! Transfers during which the gateway is killed, killed and started again, or stopped as planned.
 //!
-//! The receiver opens each connection, as in TCP-SuperCharger, and checks every byte and the end. The sender is CUBIC.
+//! The receiver opens each connection, as in TCP-SuperCharger, and checks every byte and the end. The sender
+//! is CUBIC.
 
+use super::routed::{Routed, SENDER};
 use crate::Outcome;
-use crate::rig::Running;
-use crate::routed::{Host, Routed, SENDER};
-use crate::stats::median;
+use lab::Running;
+use lab::passage::Host;
+use lab::stats::median;
 use rustix::net::sockopt::set_tcp_congestion;
 use rustix::process::Signal;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -17,21 +19,19 @@ use std::time::{Duration, Instant};
 /// Bytes given to the kernel at a time.
 const PIECE: usize = 1 << 16;
 /// An interval of a long transfer's course.
-pub const INTERVAL: Duration = Duration::from_millis(200);
+pub(super) const INTERVAL: Duration = Duration::from_millis(200);
 /// Nothing came for so long: it is lost.
 const PATIENCE: Duration = Duration::from_secs(150);
 /// Room for the stack of a thread that only copies.
 const STACK: usize = 1 << 18;
 /// After a kill: as `RestartSec` of the systemd unit.
-pub const RESTART: Duration = Duration::from_secs(1);
+pub(super) const RESTART: Duration = Duration::from_secs(1);
 
 /// What is done to the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub(super) enum Fate {
     /// There is none.
     Absent,
-    /// It stays.
-    Stays,
     /// `kill -9`.
     Killed,
     /// `kill -9`, and a second later another one is started.
@@ -42,7 +42,7 @@ pub enum Fate {
 
 /// What came of a transfer.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub(super) struct Course {
     /// Every byte was right, and the end came after the last.
     pub intact: bool,
     /// Bytes that came.
@@ -55,7 +55,7 @@ pub struct Course {
 
 impl Course {
     /// Goodput from one time to another, s since the opening; bit/s.
-    pub fn goodput(&self, from: f64, to: f64) -> f64 {
+    pub(super) fn goodput(&self, from: f64, to: f64) -> f64 {
         let step = INTERVAL.as_secs_f64();
         let (first, last) = ((from / step) as usize, (to / step) as usize);
         let bytes: u64 = self.intervals.iter().take(last).skip(first).sum();
@@ -63,14 +63,14 @@ impl Course {
     }
 
     /// The first time after `from` at which two seconds with this goodput begin, s since `from`.
-    pub fn reaches(&self, bps: f64, from: f64) -> Option<f64> {
+    pub(super) fn reaches(&self, bps: f64, from: f64) -> Option<f64> {
         let (step, end) = (INTERVAL.as_secs_f64(), self.intervals.len() as f64 * INTERVAL.as_secs_f64());
         let times = (0..).map(|i| from + f64::from(i) * step).take_while(|t| t + 2.0 < end);
         times.into_iter().find(|t| self.goodput(*t, t + 2.0) >= bps).map(|t| t - from)
     }
 
     /// The poorest interval between two times as a share of the median before them, over `before` seconds.
-    pub fn poorest(&self, from: f64, to: f64, before: f64) -> f64 {
+    pub(super) fn poorest(&self, from: f64, to: f64, before: f64) -> f64 {
         let step = INTERVAL.as_secs_f64();
         let part = |from: f64, to: f64| {
             let (first, last) = ((from / step).ceil() as usize, (to / step) as usize);
@@ -152,7 +152,7 @@ fn receive(to: SocketAddr, number: u32, bytes: u64) -> Outcome<Course> {
 
 /// What is sent, and what is done meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub struct Trial<'a> {
+pub(super) struct Trial<'a> {
     /// Rate of the hop, with a unit.
     pub rate: &'a str,
     /// Transfers at the same time.
@@ -169,7 +169,7 @@ pub struct Trial<'a> {
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub struct Outcomes {
+pub(super) struct Outcomes {
     /// In the order of their numbers.
     pub courses: Vec<Course>,
     /// Transfers that had ended when it happened.
@@ -180,15 +180,10 @@ pub struct Outcomes {
     pub again: usize,
     /// The largest window that it showed to one of their senders.
     pub shown: u64,
-    /// What the log of the new gateway says of them.
-    pub log: String,
 }
 
 /// Does it.
-///
-/// # Errors
-/// When a program or a connection fails.
-pub fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<Outcomes> {
+pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<Outcomes> {
     let gateway = (trial.fate != Fate::Absent).then(|| place.gateway(trial.rate)).transpose()?;
     let address: IpAddr = SENDER[usize::from(trial.v6)].parse().map_err(|_| "no address".to_owned())?;
     let listener = place.at(Host::Sender, || {
@@ -247,13 +242,12 @@ fn meet(
     let mut gateway = gateway;
     wait(Duration::from_secs_f64(trial.at));
     let ended_before = ended.load(Ordering::Relaxed);
-    let mut met =
-        Outcomes { courses: Vec::new(), ended_before, back: None, again: 0, shown: 0, log: String::new() };
+    let mut met = Outcomes { courses: Vec::new(), ended_before, back: None, again: 0, shown: 0 };
     if let Some(gateway) = &mut gateway {
         match trial.fate {
-            Fate::Killed | Fate::Restarted => place.kill(gateway)?,
+            Fate::Killed | Fate::Restarted => Routed::kill(gateway)?,
             Fate::Stopped => gateway.signal(Signal::TERM),
-            Fate::Absent | Fate::Stays => {}
+            Fate::Absent => {}
         }
     }
     if trial.fate == Fate::Restarted {
@@ -267,8 +261,6 @@ fn meet(
             met.shown = again.iter().filter_map(|f| f["shown_bytes"].as_u64()).fold(met.shown, u64::max);
             wait(since.elapsed() + Duration::from_secs(1));
         }
-        let err = new.err();
-        met.log = err.lines().filter(|l| l.contains("event=\"connections\"")).collect::<Vec<_>>().join("; ");
         gateway = Some(new);
     }
     wait(Duration::MAX);

@@ -1,8 +1,8 @@
-//! How long bytes are on their way from the sender to the receiver: both ends are threads of this process, so they have one clock.
+//! How long bytes are on their way from the sender to the receiver: both ends are threads of this process, so
+//! they have one clock.
 
 use crate::Outcome;
-use crate::passage::{Carrier, Host, Passage};
-use crate::stats::quantile;
+use lab::passage::{Carrier, Host, Passage};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread::{scope, sleep};
@@ -16,17 +16,6 @@ const GAP: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Seconds before and after probing in which there is load already, and still.
 const MARGIN: u32 = 1;
-
-/// Times, us.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lags(Vec<f64>);
-
-impl Lags {
-    /// The time that so large a share does not exceed, us.
-    pub fn quantile(&self, share: f64) -> f64 {
-        quantile(&self.0, share)
-    }
-}
 
 /// A connection that the receiver has opened: the sender's end, the receiver's.
 fn connection(passage: &Passage, carrier: Carrier) -> Outcome<[TcpStream; 2]> {
@@ -42,26 +31,22 @@ fn connection(passage: &Passage, carrier: Carrier) -> Outcome<[TcpStream; 2]> {
     Ok([near, far])
 }
 
-/// Times from the sender's write to the receiver's read of `n` probes, beside as many bit/s of other data.
-///
-/// # Errors
-/// When a program fails or a probe does not come.
-pub fn one_way(passage: &Passage, carrier: Carrier, n: u32, load_bps: Option<u64>) -> Outcome<Lags> {
+/// Times from the sender's write to the receiver's read of `n` probes, beside as many bit/s of other data;
+/// us.
+pub(super) fn one_way(passage: &Passage, carrier: Carrier, n: u32, load_bps: u64) -> Outcome<Vec<f64>> {
     let gateway = passage.carry(carrier, "")?;
     let [near, far] = connection(passage, carrier)?;
     let probing = GAP.as_secs_f64() * f64::from(n) * 1.2;
     let seconds = probing.ceil() as u32 + 2 * MARGIN;
     let lags = scope(|scope| {
-        let load = load_bps.map(|bps| {
-            let words = format!("-b {bps} -l 16K --pacing-timer 100 -t {seconds}");
-            scope.spawn(move || passage.iperf(carrier, &words, seconds))
-        });
-        sleep(Duration::from_secs(u64::from(if load.is_some() { 2 * MARGIN } else { 0 })));
+        let words = format!("-b {load_bps} -l 16K --pacing-timer 100 -t {seconds}");
+        let load = scope.spawn(move || passage.iperf(carrier, &words, seconds));
+        sleep(Duration::from_secs(u64::from(2 * MARGIN)));
         let lags = probes(near, far, n);
-        let Some((load, asked)) = load.zip(load_bps) else { return lags };
         let carried = load.join().unwrap_or_else(|_| Err("the load stopped".to_owned()))?;
-        if (carried / asked as f64 - 1.0).abs() > 0.2 {
-            return Err(format!("the load was {:.0}, not {:.0} Mbit/s", carried / 1e6, asked as f64 / 1e6));
+        let asked = load_bps as f64;
+        if (carried / asked - 1.0).abs() > 0.2 {
+            return Err(format!("the load was {:.0}, not {:.0} Mbit/s", carried / 1e6, asked / 1e6));
         }
         lags
     });
@@ -69,7 +54,7 @@ pub fn one_way(passage: &Passage, carrier: Carrier, n: u32, load_bps: Option<u64
     lags
 }
 
-fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Outcome<Lags> {
+fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Outcome<Vec<f64>> {
     let (sent, came) = scope(|scope| {
         let came = scope.spawn(move || -> std::io::Result<Vec<Instant>> {
             let mut probe = [0; PROBE];
@@ -85,16 +70,11 @@ fn probes(mut near: TcpStream, mut far: TcpStream, n: u32) -> Outcome<Lags> {
     });
     let (sent, came) =
         (sent.map_err(|e| format!("a probe: {e}"))?, came.map_err(|e| format!("a probe: {e}"))?);
-    Ok(Lags(
-        sent.iter().zip(came).map(|(sent, came)| came.duration_since(*sent).as_secs_f64() * 1e6).collect(),
-    ))
+    Ok(sent.iter().zip(came).map(|(sent, came)| came.duration_since(*sent).as_secs_f64() * 1e6).collect())
 }
 
-/// Times of `n` messages of `bytes` there and back.
-///
-/// # Errors
-/// When a message does not come back.
-pub fn echoes(passage: &Passage, carrier: Carrier, n: u32, bytes: usize) -> Outcome<Lags> {
+/// Times of `n` messages of `bytes` there and back, us.
+pub(super) fn echoes(passage: &Passage, carrier: Carrier, n: u32, bytes: usize) -> Outcome<Vec<f64>> {
     let gateway = passage.carry(carrier, "")?;
     let [mut near, mut far] = connection(passage, carrier)?;
     let lags = scope(|scope| {
@@ -115,5 +95,5 @@ pub fn echoes(passage: &Passage, carrier: Carrier, n: u32, bytes: usize) -> Outc
         times
     });
     gateway.end()?;
-    lags.map(Lags).map_err(|e| format!("an echo over {carrier:?}: {e}"))
+    lags.map_err(|e| format!("an echo over {carrier:?}: {e}"))
 }

@@ -1,25 +1,16 @@
-//! Tables of a sweep, and what is read in them.
+//! Tables of comma-separated values: those of a sweep, and series over time.
 
-use lab::Outcome;
-use lab::stats;
-use std::fmt;
+use crate::Outcome;
 
 /// A table of comma-separated values, with names of its columns in the first line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Table {
     columns: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-/// A mean over seeds, and half the width of its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mean {
-    pub(super) value: f64,
-    pub(super) half: f64,
+    pub(super) rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// From what `sweep` writes: no field of it is quoted.
+    /// From what bentpipe writes: no field of it is quoted.
     pub(super) fn read(text: &str) -> Outcome<Self> {
         let fields = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
         let mut lines = text.lines();
@@ -33,12 +24,14 @@ impl Table {
         }
     }
 
-    fn column(&self, name: &str) -> Outcome<usize> {
+    /// Where the column of this name is.
+    pub(super) fn column(&self, name: &str) -> Outcome<usize> {
         let found = self.columns.iter().position(|c| c == name);
         found.ok_or_else(|| format!("no column {name} among {}", self.columns.join(", ")))
     }
 
-    /// The numbers in column `name` where the other columns are as in `at`, in the order of the rows. None at all is a fault.
+    /// The numbers in column `name` where the other columns are as in `at`, in the order of the rows. None at
+    /// all is a fault.
     pub(super) fn numbers(&self, at: &[(&str, &str)], name: &str) -> Outcome<Vec<f64>> {
         let column = self.column(name)?;
         let at: Vec<_> =
@@ -49,34 +42,6 @@ impl Table {
         };
         let all: Vec<f64> = rows.map(number).collect::<Outcome<_>>()?;
         if all.is_empty() { Err(format!("{name}: no row")) } else { Ok(all) }
-    }
-}
-
-impl Mean {
-    /// Of one figure for each seed.
-    pub(super) fn of(all: &[f64]) -> Self {
-        let (value, half) = stats::mean(all);
-        Self { value, half }
-    }
-
-    /// Larger, with intervals that do not overlap.
-    pub(super) fn above(self, other: Self) -> bool {
-        self.value - self.half > other.value + other.half
-    }
-}
-
-/// In Mbit/s, of bit/s.
-pub(super) struct Mbps(pub(super) Mean);
-
-impl fmt::Display for Mbps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.2} ± {:.2}", self.0.value / 1e6, self.0.half / 1e6)
-    }
-}
-
-impl fmt::Display for Mean {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3} ± {:.3}", self.value, self.half)
     }
 }
 
@@ -100,21 +65,5 @@ mod unit {
     fn a_table_has_the_same_columns_everywhere() {
         assert!(Table::read("").is_err());
         assert_eq!(Table::read("a,b\n1,2\n1\n").unwrap_err(), "line 3: 1 columns, not 2");
-    }
-
-    #[test]
-    fn intervals_that_overlap_decide_nothing() {
-        let mean = |value, half| Mean { value, half };
-        assert!(mean(2.0, 0.4).above(mean(1.0, 0.5)));
-        assert!(!mean(2.0, 0.6).above(mean(1.0, 0.5)) && !mean(1.0, 0.1).above(mean(2.0, 0.1)));
-        let of = Mean::of(&[1.0, 2.0, 3.0]);
-        assert!((of.value - 2.0).abs() < 1e-12 && (of.half - 2.484).abs() < 1e-3);
-        assert_eq!(Mbps(mean(8.312e6, 3.4e4)).to_string(), "8.31 ± 0.03");
-    }
-
-    /// One run has no interval: nothing is above it.
-    #[test]
-    fn without_an_interval_nothing_is_above() {
-        assert!(!Mean::of(&[9.0]).above(Mean::of(&[1.0, 1.0])));
     }
 }

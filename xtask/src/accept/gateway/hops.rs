@@ -1,17 +1,21 @@
-//! Scenarios of satellite hops with gateways: each hop has two hosts of its own, a gateway before it, and one flow over it, so the hops do not meet.
+//! Scenarios of satellite hops with gateways: each hop has two hosts of its own, a gateway before it, and one
+//! flow over it, so the hops do not meet.
 
+use crate::accept::list::Unit;
 use std::fmt::Write as _;
 
 /// Rate of each hop, and its delay one way.
-pub const RATE_BPS: f64 = 24e6;
+pub(super) const RATE_BPS: f64 = 24e6;
 /// Round trip of each hop, s.
-pub const TRIP_S: f64 = 1.0;
+pub(super) const TRIP_S: f64 = 1.0;
 /// Bytes that a hop carries in a round trip.
-pub const BDP: f64 = RATE_BPS / 8.0 * TRIP_S;
+pub(super) const BDP: f64 = RATE_BPS / 8.0 * TRIP_S;
+/// Such products, of bytes.
+pub(super) const PRODUCTS: Unit = Unit("BDP", BDP, 2);
 
 /// What a receiver is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Receiver {
+pub(super) enum Receiver {
     /// 65535 B, without window scale and timestamps.
     Old,
     /// 8 MiB, with all options.
@@ -29,7 +33,7 @@ impl Receiver {
 
 /// One hop with its flow, which is called as the hop and its gateway are.
 #[derive(Clone, Copy, Debug)]
-pub struct Hop<'a> {
+pub(super) struct Hop<'a> {
     /// Its name.
     pub name: &'a str,
     /// The sender's congestion control.
@@ -44,7 +48,7 @@ pub struct Hop<'a> {
 
 impl Hop<'_> {
     /// A cubic sender to an old receiver that reads at once, through a gateway.
-    pub const OLD: Hop<'static> =
+    pub(super) const OLD: Hop<'static> =
         Hop { name: "old", tcp: "cubic", receiver: Receiver::Old, reader: "\"eager\"", gateway: true };
 
     fn toml(&self, loss: f64) -> String {
@@ -86,8 +90,9 @@ reader = {reader}
     }
 }
 
-/// The scenario file: all hops at once, `seconds` long, goodput counted from `from` on, packets towards receivers lost with probability `loss`.
-pub fn toml(hops: &[Hop<'_>], loss: f64, (from, seconds): (u64, u64)) -> String {
+/// The scenario file: all hops at once, `seconds` long, goodput counted from `from` on, packets towards
+/// receivers lost with probability `loss`.
+pub(super) fn toml(hops: &[Hop<'_>], loss: f64, (from, seconds): (u64, u64)) -> String {
     let mut text = format!(
         "schema = 1
 title = \"hops with gateways\"
