@@ -8,23 +8,25 @@ TEST_ARGS ?=
 VALIDATE_ARGS ?=
 # of each of the two fuzzers
 FUZZ_SECONDS ?= 60
-ISSUE ?= spine
+AREA ?= engine
+PARTS ?=
 LONG ?=
 
-.PHONY: help build demo test check fmt clippy rustdoc tidy deny examples bench validate pages accept docs fuzz need-cargo need-lints
+.PHONY: help build demo test check fmt clippy rustdoc tidy deny unused examples bench validate pages accept mutants docs fuzz need-cargo need-lints
 
 help:
 	@printf '%s\n' \
 	  'make build      release build, leaves $(BENTPIPE)' \
 	  'make demo       build, then a gateway with and without, live, in about a minute' \
 	  'make test       all tests' \
-	  'make check      format, lints, rustdoc, style limits, licences' \
+	  'make check      format, lints, rustdoc, style limits, licences, unused dependencies' \
 	  'make validate   compare with reference simulators and closed forms' \
 	  'make examples   the commands in the documents run and print what is shown' \
 	  'make pages      the pages bentpipe writes, looked at in Chromium' \
 	  'make bench      speed and memory beside ns-2, live links beside the kernel' \
 	  'make fuzz       $(FUZZ_SECONDS) s of random packets against the header code, as long of conversations through the gateway' \
-	  'make accept ISSUE=spine   the acceptance list of an issue, one line per item; LONG=1 takes hours' \
+	  'make mutants    mutants of the lines that a change touches, 5 minutes at most' \
+	  'make accept AREA=engine|links|emulation|gateway|senders|field [PARTS="..."]   acceptance list, one line per item; LONG=1 takes hours' \
 	  'make docs       the book, in target/book'
 
 build: need-cargo
@@ -37,7 +39,7 @@ test: need-cargo
 	$(CARGO) test --workspace --no-fail-fast $(TEST_ARGS)
 	$(CARGO) test --release --package bentpipe-sim --test golden $(TEST_ARGS)
 
-check: fmt clippy rustdoc tidy deny
+check: fmt clippy rustdoc tidy deny unused
 
 fmt: need-lints
 	$(CARGO) fmt --all --check
@@ -50,12 +52,15 @@ rustdoc: need-cargo
 
 tidy: need-cargo
 	$(XTASK) tidy
-	$(XTASK) licences
 
-# The licence list is checked above in any case; cargo-deny adds advisories and duplicates where it is installed.
-deny:
-	@if command -v cargo-deny >/dev/null 2>&1; then $(CARGO) deny --workspace check; \
-	else echo 'deny: not installed, advisories not checked (cargo install --locked cargo-deny)'; fi
+# Without the advisories, which need the network: `cargo deny check advisories` has them.
+deny: need-cargo
+	@if command -v cargo-deny >/dev/null 2>&1; then $(CARGO) deny --offline --workspace check bans licenses sources; \
+	else echo 'deny: licences and sources NOT checked: cargo install --locked cargo-deny' >&2; fi
+
+unused: need-cargo
+	@if command -v cargo-machete >/dev/null 2>&1; then $(CARGO) machete; \
+	else echo 'unused: unused dependencies NOT checked: cargo install --locked cargo-machete' >&2; fi
 
 examples: need-cargo
 	$(XTASK) examples
@@ -70,11 +75,14 @@ pages: need-cargo
 	$(XTASK) pages
 
 accept: need-cargo
-	$(XTASK) accept $(ISSUE) $(if $(LONG),--long)
+	$(XTASK) accept $(AREA) $(PARTS) $(if $(LONG),--long)
+
+mutants: need-cargo
+	$(XTASK) mutants
 
 fuzz: need-cargo
-	$(CARGO) run --quiet --release --package bentpipe-wire --example fuzz -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
-	$(CARGO) run --quiet --release --package bentpipe-accelerate --example fuzz_gateway -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
+	$(CARGO) run --quiet --release --bin fuzz-headers -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
+	$(CARGO) run --quiet --release --bin fuzz-gateway -- --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 docs:
 	@if command -v mdbook >/dev/null 2>&1; then mdbook build docs; \

@@ -1,7 +1,7 @@
 //! `examples`: the commands in the documents run, and what they are shown to print is what they print.
 //!
-//! A line `$ bentpipe ...` in a ```` ```console ```` block must succeed. A ```` ```text ```` block behind the comment
-//! `<!-- output of: bentpipe ... -->` must be the output of that command; `--write` makes it so.
+//! A line `$ bentpipe ...` in a ```` ```console ```` block must succeed. A ```` ```text ```` block behind the
+//! comment `<!-- output of: bentpipe ... -->` must be the output of that command; `--write` makes it so.
 
 use crate::{Outcome, bench, metadata};
 use std::fs;
@@ -22,7 +22,7 @@ pub(crate) fn command(args: &[String]) -> Outcome {
         _ => return Err("examples: only --write is an option".to_owned()),
     };
     let root = metadata::root();
-    let bentpipe = bench::build(&root)?;
+    let bentpipe = bench::build("bentpipe")?;
     let run = |line: &str| run(&root, &bentpipe, line);
     let (mut ran, mut shown, mut faults) = (0, 0, Vec::new());
     for path in documents(&root)? {

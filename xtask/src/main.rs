@@ -3,12 +3,11 @@
 //! | command | what it does |
 //! |---|---|
 //! | `tidy` | style limits and layering that the compiler and clippy do not hold |
-//! | `accept` | the acceptance list of an issue, one line per item |
+//! | `accept` | the acceptance list of an area, one line per item |
 //! | `bench` | CPU time beside ns-2, CPU time and memory with many flows, live links beside the kernel |
 //! | `examples` | the commands in the documents run, and print what they are shown to print |
 //! | `pages` | the pages that bentpipe writes, looked at in a browser |
-//! | `mutants` | each packet script of the engine notices the mutant that it names |
-//! | `licences` | every dependency has a licence from the list and comes from crates.io |
+//! | `mutants` | tests notice mutants of changed lines, packet scripts the mutants that they name |
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 
@@ -16,7 +15,6 @@ mod accept;
 mod bench;
 mod examples;
 mod item;
-mod licences;
 mod metadata;
 mod mutants;
 mod pages;
@@ -25,16 +23,15 @@ mod tidy;
 
 use std::process::ExitCode;
 
-/// What a command returns: an error is a sentence for the user.
-type Outcome = Result<(), String>;
+/// What a command or a measurement returns: an error is a sentence for the user.
+type Outcome<T = ()> = Result<T, String>;
 
 const USAGE: &str = "usage: cargo xtask <command>
-  tidy       file and function length, layering, banned calls, unsafe, open ends
-  licences   licences and sources of all dependencies
-  accept ISSUE [--long]   acceptance list of an issue, one line per item; some take hours in full
+  tidy [--all | --lines [FOLDER]]   style limits, layering, duplicates, words; places that are still to be mended; lines only
+  accept AREA [PARTS] [--long]   acceptance list of an area, one line per item; some take hours in full
   examples [--write]   commands in the documents, and the outputs shown there
   pages [--shots DIR]   pages in a browser, narrow and wide, light and dark
-  mutants [--find [FILE]..]   packet scripts against the mutants they name (needs cargo-mutants), or the mutants that they notice
+  mutants [--scripts]   mutants of changed lines, within 5 minutes; packet scripts against the mutants that they name
   bench [--strict]   CPU time beside ns-2, growth with many flows, live links";
 
 fn main() -> ExitCode {
@@ -48,7 +45,6 @@ fn main() -> ExitCode {
         Some("measure") => bench::measure::command(rest),
         Some("mutants") => mutants::command(rest),
         Some("pages") => pages::command(rest),
-        Some("licences") => licences::command(rest),
         Some(other) => Err(format!("unknown command `{other}`\n{USAGE}")),
         None => Err(USAGE.to_owned()),
     };

@@ -16,7 +16,7 @@ const CHANCE: f64 = 1e-4;
 const GEO_MS: f64 = 550.134;
 /// A link without errors.
 const CLEAN: OneLink<'static> =
-    OneLink { rate: "10 Mbit/s", delay: "20 ms", buffer: "100 kB", loss: 0.0, ber: 0.0, seed: 4 };
+    OneLink { rate: "10 Mbit/s", delay: "20 ms", buffer: "100 kB", seed: 4, ..OneLink::CLEAN };
 
 /// A place to run in, or the reason why there is none.
 fn place(test: &str, who: Who) -> Option<Rig> {

@@ -4,6 +4,7 @@
 
 mod support;
 
+use lab::scenario::OneLink;
 use lab::transfers::{Link, mixture, run};
 use lab::{Done, Outcome, Rig, Who, rig};
 use std::path::Path;
@@ -12,7 +13,7 @@ use support::{bentpipe, err};
 
 const LIMIT: Duration = Duration::from_secs(240);
 /// Short and without losses.
-const FAIR: Link<'static> = Link { loss: (0.0, 0.0), ..Link::BAD };
+const FAIR: OneLink<'static> = OneLink { loss: 0.0, loss_back: 0.0, ..Link::BAD.link };
 /// Any scheme will do for these.
 const SCHEMES: [&str; 6] = ["cubic", "bbr", "hybla", "newreno", "westwood", "bbr3"];
 
@@ -42,7 +43,7 @@ fn transfers_of_all_kinds_are_intact() {
 
 /// A command at the near end, and one at the far end that is there first.
 fn behind(rig: &Rig, far: &str, near: &str) -> Outcome<Done> {
-    let scenario = rig.file("fair.toml", &FAIR.toml(1))?;
+    let scenario = rig.file("fair.toml", &FAIR.toml())?;
     let near = format!("sleep 0.5; {near}");
     rig.run(&["emulate", &scenario, "--far", far, "--", "sh", "-c", &near], LIMIT)
 }
@@ -149,7 +150,7 @@ fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
     let name = "one_line_is_drawn_on_one_terminal_and_taken_away_in_time";
     let Some(rig) = place(name, Who::Ordinary) else { return };
     let (terminal, fair) =
-        (rig.file("terminal.py", TERMINAL).unwrap(), rig.file("fair.toml", &FAIR.toml(1)).unwrap());
+        (rig.file("terminal.py", TERMINAL).unwrap(), rig.file("fair.toml", &FAIR.toml()).unwrap());
     let data = rig.path("data");
     std::fs::write(&data, vec![7; 30_000_000]).unwrap();
     let emulate = |far: &str| {

@@ -1,7 +1,7 @@
 //! Programs that receive: they read as fast as they can, at a rate, at two rates in turn, or stop now and then.
 
 use bentpipe_os::Clock;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -105,14 +105,15 @@ pub fn read(stream: &mut TcpStream, how: Reader, clock: Clock, total: &AtomicU64
                     thread::sleep(LOOK);
                 }
             }
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                ) => {}
+            Err(e) if is_temporary(&e) => {}
             Err(_) => return,
         }
     }
+}
+
+/// True for an error after which the same call may succeed.
+pub(crate) fn is_temporary(e: &io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ fn hop(ran: &Ran) -> Value {
 
 /// How late packets were handed over, us.
 fn lateness(ran: &Ran) -> impl Iterator<Item = f64> {
-    let out = ran.hop.records.iter().filter_map(|r| Some((r.out()?, r.due)));
+    let out = ran.hop.records.iter().filter_map(|r| Some((r.fate.out()?, r.due)));
     out.map(|(out, due)| out.saturating_sub(due) as f64 / 1e3)
 }
 

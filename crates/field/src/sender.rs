@@ -1,7 +1,8 @@
 //! Programs that send: a congestion control by its kernel name, bytes without end or so many, and what the kernel says of them over time.
 
+use crate::reader::is_temporary;
 use bentpipe_os::{Clock, namespace, socket, tcp};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,11 +109,7 @@ fn write(mut stream: &TcpStream, job: &Job, clock: Clock, end: &AtomicBool) -> O
                 written += n as u64;
                 left -= n as u64;
             }
-            Err(e)
-                if matches!(
-                    e.kind(),
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                ) => {}
+            Err(e) if is_temporary(&e) => {}
             Err(e) => return Some(e.to_string()),
         }
     }

@@ -1,6 +1,6 @@
 //! TCP's promise, packet by packet: an ACK that the sender sees says no more than the receiver has said.
 //!
-//! What was found by `crates/accelerate/examples/fuzz_gateway`, each by itself.
+//! What was found by `fuzz-gateway`, each by itself.
 
 mod table_rig;
 

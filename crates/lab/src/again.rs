@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// Runs this program with `arguments` as an ordinary user within new user and network namespaces, and prints what it says. `test` is the test that asks: when this
-/// cannot be, it prints that it was skipped, and why.
+/// Runs this program with `arguments` as an ordinary user within new user and network namespaces, and prints
+/// what it says. `test` is the test that asks: when this cannot be, it prints that it was skipped, and why.
 ///
 /// # Panics
 /// When the program fails, or cannot be copied to where everybody can run it.

@@ -38,9 +38,6 @@ pub enum Kind {
 }
 
 /// All packets of a file.
-///
-/// # Errors
-/// When it cannot be read or is not such a file.
 pub fn read(path: &Path) -> Outcome<Vec<Seen>> {
     let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&bytes).ok_or_else(|| format!("{}: not a capture with nanoseconds", path.display()))
@@ -109,8 +106,8 @@ pub fn round_trips(seen: &[Seen]) -> (Vec<f64>, usize) {
     (times, requests)
 }
 
-/// Bit/s of IP between the first and the last datagram, `skip` nanoseconds after the first one seen: the bits that came after the
-/// one over the time between them.
+/// Bit/s of IP between the first and the last datagram, `skip` nanoseconds after the first one seen: the bits
+/// that came after the one over the time between them.
 pub fn rate(seen: &[Seen], skip: u64) -> Option<f64> {
     let is_datagram = |s: &&Seen| matches!(s.kind, Kind::Udp(_));
     let start = seen.iter().find(is_datagram)?.at_ns + skip;

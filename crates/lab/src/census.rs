@@ -1,7 +1,8 @@
-//! What a machine has, counted before and after: processes, namespaces, interfaces, tables, files, descriptors, settings.
+//! What a machine has, counted before and after: processes, namespaces, interfaces, tables, files,
+//! descriptors, settings.
 //!
-//! Only what belongs to a rig is counted, so that a busy machine does not disturb: processes by the folder in their environment, files in that folder, and
-//! interfaces and tables in the rig's own network.
+//! Only what belongs to a rig is counted, so that a busy machine does not disturb: processes by the folder in
+//! their environment, files in that folder, and interfaces and tables in the rig's own network.
 
 use crate::Outcome;
 use crate::rig::{Rig, has};
@@ -37,9 +38,6 @@ pub struct Census {
 
 impl Census {
     /// Counts.
-    ///
-    /// # Errors
-    /// When the kernel does not say.
     pub fn take(rig: &Rig) -> Outcome<Self> {
         let mut census = Self::default();
         census.processes_of(rig);
@@ -91,8 +89,8 @@ impl Census {
         }
     }
 
-    /// What is there now and was not `before`, or the other way round. Descriptors may differ by `slack`: other programs open
-    /// and close files meanwhile.
+    /// What is there now and was not `before`, or the other way round. Descriptors may differ by `slack`:
+    /// other programs open and close files meanwhile.
     pub fn differences(&self, before: &Self, slack: u64) -> Vec<String> {
         let mut all = Vec::new();
         for (what, then, now) in [
@@ -113,9 +111,6 @@ impl Census {
     }
 
     /// Differences that stay: the kernel gets a while to clear away.
-    ///
-    /// # Errors
-    /// When the kernel does not say.
     pub fn leaks(rig: &Rig, before: &Self, slack: u64) -> Outcome<Vec<String>> {
         let since = Instant::now();
         loop {

@@ -1,9 +1,10 @@
-//! How soon a change of a running link takes effect, seen from outside: a datagram every half millisecond, and the clock when the change was asked for.
+//! How soon a change of a running link takes effect, seen from outside: a datagram every half millisecond,
+//! and the clock when the change was asked for.
 
 use crate::Outcome;
-use crate::capture::{self, Kind, Seen};
-use crate::delay::CAPTURE;
-use crate::rig::Rig;
+use crate::capture::{Kind, Seen};
+use crate::delay::{FROM_FAR, capturing, taken};
+use crate::rig::{Rig, wait_for};
 use crate::scenario::OneLink;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -13,35 +14,24 @@ use std::time::{Duration, SystemTime};
 /// Between two changes.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes `count` changes of the loss of a link, to all and to nothing by turns, over the session's socket; milliseconds from asking for each until the
-/// last datagram that came, or the first.
-///
-/// # Errors
-/// When a program fails, or a change never shows.
+/// Makes `count` changes of the loss of a link, to all and to nothing by turns, over the session's socket;
+/// milliseconds from asking for each until the last datagram that came, or the first.
 pub fn delays(rig: &Rig, count: usize) -> Outcome<Vec<f64>> {
-    let file = rig.path("change.pcap");
-    let name = file.display();
-    let link = OneLink { rate: "10 Mbit/s", delay: "1 ms", buffer: "100 kB", loss: 0.0, ber: 0.0, seed: 4 };
+    let link = OneLink { rate: "10 Mbit/s", delay: "1 ms", buffer: "100 kB", seed: 4, ..OneLink::CLEAN };
     let scenario = rig.file("change.toml", &link.toml())?;
-    let begun = rig.path("change.begun");
+    let [file, begun] = ["change.pcap", "change.begun"].map(|name| rig.path(name));
     let seconds = 3 + (PAUSE.as_millis() as usize * count).div_ceil(1000);
-    let script = format!(
-        "FILE='{name}'; FILTER='udp and src host far'\n{CAPTURE}(sleep 1; touch '{}') &
-iperf3 -4 -c far -u -R -l 100 -b 1600000 -t {seconds} >&2 || exit 8; finish",
+    let datagrams = format!(
+        "(sleep 1; touch '{}') & iperf3 -4 -c far -u -R -l 100 -b 1600000 -t {seconds} >&2",
         begun.display()
     );
+    let script = capturing(&file, FROM_FAR, &datagrams);
     let running = rig.start(&["emulate", &scenario, "--far", "iperf3 -s -1", "--", "sh", "-c", &script])?;
-    let is_there = (0..400).any(|_| {
-        std::thread::sleep(PAUSE / 4);
-        begun.exists()
-    });
     let asked =
-        if is_there { ask(&socket(rig)?, count) } else { Err("the datagrams did not start".to_owned()) };
+        wait_for("the datagrams' start", || Ok(begun.exists())).and_then(|()| ask(&socket(rig)?, count));
     let done = running.wait(Duration::from_secs(30 + seconds as u64))?;
-    let seen = capture::read(&file);
-    for left in [file, begun] {
-        let _ = std::fs::remove_file(left);
-    }
+    let seen = taken(&file);
+    let _ = std::fs::remove_file(begun);
     if done.code != Some(0) {
         return Err(format!("datagrams: {}", done.story()));
     }

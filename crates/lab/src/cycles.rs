@@ -26,9 +26,6 @@ pub struct Cycles {
 }
 
 /// Starts and stops a link `n` times.
-///
-/// # Errors
-/// When one does not end with success.
 pub fn regular(rig: &Rig, n: u32) -> Outcome<Cycles> {
     // the first one makes the folder for sockets
     rig.output(&TRIVIAL, LIMIT)?;
@@ -41,11 +38,8 @@ pub fn regular(rig: &Rig, n: u32) -> Outcome<Cycles> {
     Ok(Cycles { n, seconds, leaks: Census::leaks(rig, &before, u64::from(n / 2).max(500))? })
 }
 
-/// Kills a session `n` times at moments that `seed` chooses, has the leftovers removed, and looks each time. With `uplink` every
-/// second one has one.
-///
-/// # Errors
-/// When the clean-up fails.
+/// Kills a session `n` times at moments that `seed` chooses, has the leftovers removed, and looks each time.
+/// With `uplink` every second one has one.
 pub fn killed(rig: &Rig, n: u32, seed: u64, uplink: bool) -> Outcome<Cycles> {
     rig.output(&TRIVIAL, LIMIT)?;
     let before = Census::take(rig)?;

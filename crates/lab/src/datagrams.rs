@@ -1,10 +1,10 @@
 //! Losses, as iperf3 counts them by the numbers in its datagrams.
 
 use crate::Outcome;
-use crate::rig::{Rig, json};
+use crate::rig::Rig;
+use crate::speed::iperf;
 use crate::stats::binomial_bounds;
 use serde_json::Value;
-use std::time::Duration;
 
 /// IPv4 and UDP headers before a payload. With IPv6 a datagram of 1500 B would be two packets.
 const HEADERS: f64 = 28.0;
@@ -37,7 +37,8 @@ impl Tally {
         self.lost as f64 / self.sent.max(1) as f64
     }
 
-    /// What a loss of `p` allows, and whether the losses lie within; `outside` is the share of honest runs that does not.
+    /// What a loss of `p` allows, and whether the losses lie within; `outside` is the share of honest runs
+    /// that does not.
     pub fn within(&self, p: f64, outside: f64) -> (u64, u64, bool) {
         let (low, high) = binomial_bounds(self.sent, p, outside);
         (low, high, (low..=high).contains(&self.lost))
@@ -45,23 +46,10 @@ impl Tally {
 }
 
 /// Sends `stream` over the link that the words of `emulate` name.
-///
-/// # Errors
-/// When a program fails.
 pub fn send(rig: &Rig, emulate: &[&str], stream: &Stream) -> Outcome<Tally> {
-    let file = rig.path("datagrams.json");
     let payload = stream.ip_len - HEADERS as u32;
     let rate = (stream.rate_bps * (f64::from(stream.ip_len) - HEADERS) / f64::from(stream.ip_len)) as u64;
-    let (seconds, name) = (stream.seconds, file.display());
-    let script = format!("sleep 1; iperf3 -4 -c far -u -R -l {payload} -b {rate} -t {seconds} -J >'{name}'");
-    let words = [&["emulate"], emulate, &["--far", "iperf3 -s -1", "--", "sh", "-c", &script]].concat();
-    let done = rig.run(&words, Duration::from_secs(u64::from(seconds) + 60))?;
-    let result = json(&file);
-    let _ = std::fs::remove_file(&file);
-    if done.code != Some(0) {
-        return Err(format!("iperf3 over {}: {}", emulate.join(" "), done.story()));
-    }
-    tally(&result?)
+    tally(&iperf(rig, emulate, &format!("-u -l {payload} -b {rate}"), stream.seconds)?.0)
 }
 
 /// Reads iperf3's summary of a client that received.

@@ -1,8 +1,14 @@
-//! Measures live links from outside, with real programs: what tests, acceptance lists and benchmarks share.
+//! Measures live links from outside, with real programs: what tests of several crates, acceptance lists and
+//! benchmarks share.
 //!
-//! It knows `bentpipe` only as a program. A [`Rig`] is a place to run it in: a folder of its own, a user, and for root a network namespace in place of the
-//! machine's, so that what others do at the same time shows in no figure. The figures come from `ping`, `iperf3`, `tcpdump` and `/proc`, not from us.
+//! It knows `bentpipe` only as a program. A [`Rig`] is a place to run it in: a folder of its own, a user, and
+//! for root a network namespace in place of the machine's, so that what others do at the same time shows in
+//! no figure. The figures come from `ping`, `iperf3`, `tcpdump` and `/proc`, not from us.
 
+#![allow(
+    clippy::missing_errors_doc,
+    reason = "every error is a sentence that says which program failed, and how"
+)]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -10,37 +16,30 @@
 )]
 
 pub mod again;
-pub mod agreement;
 pub mod capture;
 pub mod census;
 pub mod change;
 pub mod cycles;
 pub mod datagrams;
-pub mod death;
 pub mod delay;
 pub mod features;
-pub mod flood;
-pub mod gateway_hops;
-pub mod gateway_programs;
-pub mod gateway_runs;
-pub mod gateway_stops;
-pub mod kernel;
-pub mod lag;
 pub mod once;
 pub mod passage;
 pub mod refused;
 pub mod rig;
-pub mod routed;
 pub mod scenario;
-pub mod shares;
 pub mod soak;
 pub mod speed;
 pub mod stats;
 pub mod transfers;
-pub mod winds;
 
 pub use census::Census;
-pub use rig::{Done, Rig, Running, Who};
+pub use rig::{Done, Rig, Running, Who, wait_for};
 
 /// What a measurement gives, or a sentence that says why there is none.
 pub type Outcome<T> = Result<T, String>;
+
+/// What `f` makes of a measurement that may have failed, for several to use.
+pub fn with<T, U>(measured: &Outcome<T>, f: impl FnOnce(&T) -> Outcome<U>) -> Outcome<U> {
+    f(measured.as_ref().map_err(Clone::clone)?)
+}

@@ -4,9 +4,6 @@ use crate::Outcome;
 use std::process::Command;
 
 /// Runs `program` with `arguments`, which blanks part.
-///
-/// # Errors
-/// When there is none, or it fails: what it says of that.
 pub fn run(program: &str, arguments: &str) -> Outcome<()> {
     let out = Command::new(program).args(arguments.split(' ')).output();
     let out = out.map_err(|e| format!("no program {program}: {e}"))?;
@@ -17,9 +14,6 @@ pub fn run(program: &str, arguments: &str) -> Outcome<()> {
 }
 
 /// `ip ARGUMENTS` of iproute2.
-///
-/// # Errors
-/// As [`run`].
 pub fn ip(arguments: &str) -> Outcome<()> {
     run("ip", arguments)
 }

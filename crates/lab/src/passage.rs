@@ -1,4 +1,5 @@
-//! A sender, a router and a receiver in network namespaces of their own, and what is between the two: the kernel's forwarding, or a gateway.
+//! A sender, a router and a receiver in network namespaces of their own, and what is between the two: the
+//! kernel's forwarding, or a gateway.
 //!
 //! ```text
 //! sender ls -- rs router rc -- lc receiver     routed: by the kernel alone, or by the gateway and the kernel
@@ -6,19 +7,17 @@
 //! ```
 
 use crate::Outcome;
-use crate::rig::{Rig, Running, json};
+use crate::rig::{Rig, Running, take_json, wait_for};
 use crate::speed::received_bps;
 use rustix::process::Signal;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a program gets to start, or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
-const GLANCE: Duration = Duration::from_millis(10);
 
 /// The two pairs of links, and settings without which a host would answer for another.
 const LINKS: &str = "
@@ -53,10 +52,10 @@ pub enum Host {
 /// How a gateway stands between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Two TUN interfaces, and the kernel's forwarding before and behind them.
-    Routed,
     /// Packet sockets on two interfaces.
     Inline,
+    /// Two TUN interfaces, and the kernel's forwarding before and behind them.
+    Routed,
 }
 
 /// What carries packets.
@@ -66,7 +65,8 @@ pub enum Carrier {
     Kernel,
     /// A loop that copies from port to port and looks at nothing.
     Bare(Kind),
-    /// A gateway whose rules let every connection pass; routed and without a rate such packets stay with the kernel.
+    /// A gateway whose rules let every connection pass; routed and without a rate such packets stay with the
+    /// kernel.
     Passing(Kind),
     /// A gateway that accelerates every connection.
     Accelerated(Kind),
@@ -97,23 +97,33 @@ pub struct Passage {
     hosts: [Running; 3],
 }
 
+/// Runs something in a thread whose sockets are in the network namespace of a process.
+pub fn within<T: Send>(process: u32, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
+    let path = format!("/proc/{process}/ns/net");
+    let enter = || {
+        let net = File::open(&path).map_err(|e| format!("{path}: {e}"))?;
+        move_into_link_name_space(net.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|e| format!("{path}: {e}"))?;
+        act()
+    };
+    std::thread::scope(|scope| scope.spawn(enter).join())
+        .unwrap_or_else(|_| Err("a measurement stopped".to_owned()))
+}
+
 /// A gateway that runs; without one, nothing.
 #[derive(Debug)]
 pub struct Gateway(Option<Running>);
 
 impl Passage {
     /// Makes the hosts; it needs root.
-    ///
-    /// # Errors
-    /// When a namespace or an interface cannot be made.
     pub fn new(rig: Rig) -> Outcome<Self> {
         let hold =
             || rig.begin(rig.command(Path::new("unshare"), &["--net", "--", "sleep", "infinity"]), "unshare");
         let hosts = [hold()?, hold()?, hold()?];
         for host in &hosts {
             wait_for("a network namespace", || {
-                fs::read_to_string(format!("/proc/{}/comm", host.id()))
-                    .is_ok_and(|name| name.trim() == "sleep")
+                let name = fs::read_to_string(format!("/proc/{}/comm", host.id()));
+                Ok(name.is_ok_and(|name| name.trim() == "sleep"))
             })?;
         }
         let [s, r, c] = hosts.each_ref().map(Running::id);
@@ -121,46 +131,20 @@ impl Passage {
         Ok(Self { rig, hosts })
     }
 
-    /// Where files of the measurement are.
-    pub const fn rig(&self) -> &Rig {
-        &self.rig
-    }
-
-    /// A program that will run on a host.
-    pub fn command(&self, host: Host, program: &str, args: &[&str]) -> Command {
+    /// Starts a program on a host.
+    pub fn start(&self, host: Host, program: &str, args: &[&str]) -> Outcome<Running> {
         let id = self.hosts[host as usize].id().to_string();
         let words = [&["--target", &id, "--net", "--", program], args].concat();
-        self.rig.command(Path::new("nsenter"), &words)
-    }
-
-    /// Starts a program on a host.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start(&self, host: Host, program: &str, args: &[&str]) -> Outcome<Running> {
-        self.rig.begin(self.command(host, program, args), program)
+        self.rig.begin(self.rig.command(Path::new("nsenter"), &words), program)
     }
 
     /// Runs something in a thread whose sockets are those of a host.
-    ///
-    /// # Errors
-    /// What `act` says, or when the namespace cannot be entered.
     pub fn within<T: Send>(&self, host: Host, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
-        let path = format!("/proc/{}/ns/net", self.hosts[host as usize].id());
-        let enter = || {
-            let net = File::open(&path).map_err(|e| format!("{path}: {e}"))?;
-            move_into_link_name_space(net.as_fd(), Some(LinkNameSpaceType::Network))
-                .map_err(|e| format!("{path}: {e}"))?;
-            act()
-        };
-        std::thread::scope(|scope| scope.spawn(enter).join())
-            .unwrap_or_else(|_| Err("a measurement stopped".to_owned()))
+        within(self.hosts[host as usize].id(), act)
     }
 
-    /// Puts a carrier in its place and waits until it works. `more` is added to the gateway's file, in front of its tables.
-    ///
-    /// # Errors
-    /// When the gateway does not start.
+    /// Puts a carrier in its place and waits until it works. `more` is added to the gateway's file, in front
+    /// of its tables.
     pub fn carry(&self, carrier: Carrier, hop: &str) -> Outcome<Gateway> {
         let (kind, rules, bare) = match carrier {
             Carrier::Kernel => return Ok(Gateway(None)),
@@ -184,8 +168,8 @@ impl Passage {
         let mut running = self.start(Host::Router, &program, &args)?;
         let mut has_ended = false;
         wait_for("the gateway", || {
-            has_ended = running.has_ended().unwrap_or(true);
-            has_ended || running.err().contains("event=\"started\"")
+            has_ended = running.has_ended()?;
+            Ok(has_ended || running.err().contains("event=\"started\""))
         })?;
         if has_ended {
             return Err(format!("the gateway ended: {}", running.err()));
@@ -193,23 +177,8 @@ impl Passage {
         Ok(Gateway(Some(running)))
     }
 
-    /// What the gateway that runs says of itself.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    pub fn status(&self) -> Outcome<serde_json::Value> {
-        let run_dir = self.rig.path("gateway").display().to_string();
-        let program = self.rig.program().display().to_string();
-        let done = self
-            .start(Host::Router, &program, &["gateway", "status", "--json", "--run-dir", &run_dir])?
-            .wait(PATIENCE)?;
-        serde_json::from_str(&done.out).map_err(|e| format!("the gateway's status: {e}: {}", done.story()))
-    }
-
-    /// Bit/s of payload from the sender to the receiver in `streams` connections that the receiver opens, CUBIC.
-    ///
-    /// # Errors
-    /// When a program fails.
+    /// Bit/s of payload from the sender to the receiver in `streams` connections that the receiver opens,
+    /// CUBIC.
     pub fn goodput(&self, carrier: Carrier, streams: u32, seconds: u32) -> Outcome<f64> {
         let gateway = self.carry(carrier, "")?;
         let bps = self.iperf(carrier, &format!("-P {streams} -t {seconds}"), seconds);
@@ -218,27 +187,20 @@ impl Passage {
     }
 
     /// The same through what is there, with more words for iperf3.
-    ///
-    /// # Errors
-    /// When a program fails.
     pub fn iperf(&self, carrier: Carrier, words: &str, seconds: u32) -> Outcome<f64> {
         received_bps(&self.iperf_report(carrier, words, seconds)?)
     }
 
     /// All that iperf3 says, who receives.
-    ///
-    /// # Errors
-    /// When a program fails.
     pub fn iperf_report(&self, carrier: Carrier, words: &str, seconds: u32) -> Outcome<serde_json::Value> {
         let server = self.start(Host::Sender, "iperf3", &["-s", "-1", "--forceflush"])?;
-        wait_for("iperf3", || server.out().contains("listening"))?;
+        wait_for("iperf3", || Ok(server.out().contains("listening")))?;
         let file = self.rig.path("iperf.json");
         let script =
             format!("exec iperf3 -c {} -R -C cubic {words} -J >'{}'", carrier.ends()[0], file.display());
         let limit = Duration::from_secs(u64::from(seconds)) + PATIENCE;
         let done = self.start(Host::Receiver, "sh", &["-c", &script])?.wait(limit)?;
-        let result = json(&file);
-        let _ = fs::remove_file(&file);
+        let result = take_json(&file);
         if done.code != Some(0) {
             return Err(format!("iperf3 over {carrier:?}: {}", done.story()));
         }
@@ -247,31 +209,11 @@ impl Passage {
 }
 
 impl Gateway {
-    /// Its process, if there is one.
-    pub fn id(&self) -> Option<u32> {
-        self.0.as_ref().map(Running::id)
-    }
-
     /// Ends it as planned.
-    ///
-    /// # Errors
-    /// When it failed before, or does not end.
     pub fn end(self) -> Outcome<()> {
         let Some(mut running) = self.0 else { return Ok(()) };
         running.signal(Signal::TERM);
         let done = running.wait(PATIENCE)?;
         if done.code == Some(0) { Ok(()) } else { Err(format!("the gateway: {}", done.story())) }
     }
-}
-
-/// Waits until something is so.
-pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) -> Outcome<()> {
-    let since = Instant::now();
-    while !is_so() {
-        if since.elapsed() > PATIENCE {
-            return Err(format!("{what} is not there in time"));
-        }
-        std::thread::sleep(GLANCE);
-    }
-    Ok(())
 }

@@ -20,9 +20,6 @@ pub struct Refusal {
 }
 
 /// Everything that can be tried by the rig's user.
-///
-/// # Errors
-/// When the machine cannot be looked at.
 pub fn all(rig: &Rig) -> Outcome<Vec<Refusal>> {
     rig.output(&["doctor", "--clean"], LIMIT)?;
     let before = Census::take(rig)?;

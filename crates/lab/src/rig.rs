@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const NOBODY: u32 = 65534;
 /// How often a program is asked whether it has ended.
 const GLANCE: Duration = Duration::from_millis(5);
+/// What a program gets to start.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// What a program gets to end itself, before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -42,17 +44,31 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Where on the path a program of this name is.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).map(|p| p.join(program)).find(|p| p.is_file())
+}
+
 /// True when a program of this name is on the path.
 pub fn has(program: &str) -> bool {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&paths).any(|p| p.join(program).is_file())
+    find(program).is_some()
+}
+
+/// Waits until something is so.
+pub fn wait_for(what: &str, mut is_so: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
+    let since = Instant::now();
+    while !is_so()? {
+        if since.elapsed() > PATIENCE {
+            return Err(format!("{what}: not within {} s", PATIENCE.as_secs()));
+        }
+        std::thread::sleep(GLANCE);
+    }
+    Ok(())
 }
 
 impl Rig {
     /// A folder with a copy of `program` and of the scenarios that come with it.
-    ///
-    /// # Errors
-    /// When a file cannot be written, or the network namespace not be made.
     pub fn new(program: &Path, who: Who) -> Outcome<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("bentpipe-lab-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -108,16 +124,11 @@ impl Rig {
         let ours = fs::read_link("/proc/self/ns/net").map_err(|e| format!("/proc/self/ns/net: {e}"))?;
         let Some(machine) = &self.machine else { return Ok(()) };
         let theirs = format!("/proc/{}/ns/net", machine.id());
-        let since = Instant::now();
         let name = format!("/proc/{}/comm", machine.id());
         let is_asleep = || fs::read_to_string(&name).is_ok_and(|n| n.trim() == "sleep");
-        while !is_asleep() || fs::read_link(&theirs).ok().is_none_or(|ns| ns == ours) {
-            if since.elapsed() > GRACE {
-                return Err("a network namespace for the test cannot be made: run as root".to_owned());
-            }
-            std::thread::sleep(GLANCE);
-        }
-        Ok(())
+        wait_for("a network namespace for the test (it takes root)", || {
+            Ok(is_asleep() && fs::read_link(&theirs).is_ok_and(|ns| ns != ours))
+        })
     }
 
     /// The folder; `home`, `run` and `tmp` in it belong to the user.
@@ -141,9 +152,6 @@ impl Rig {
     }
 
     /// Writes a file that the user can read, and gives its path as text.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn file(&self, name: &str, text: &str) -> Outcome<String> {
         let path = self.folder.join(name);
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -153,7 +161,8 @@ impl Rig {
     /// `program`, to be run here by our user.
     pub fn command(&self, program: &Path, args: &[&str]) -> Command {
         let mut words: Vec<String> = Vec::new();
-        // who started the tests may ignore signals (nohup does), and a shell cannot trap what it was started to ignore
+        // who started the tests may ignore signals (nohup does), and a shell cannot trap what it was started
+        // to ignore
         words.extend(["env", "--default-signal=HUP,INT,QUIT,TERM,USR1", "--"].map(str::to_owned));
         if let Some(machine) = &self.machine {
             let (id, folder) = (machine.id().to_string(), format!("--chdir={}", self.folder.display()));
@@ -178,51 +187,33 @@ impl Rig {
     }
 
     /// Starts `bentpipe ARGS`.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub fn start(&self, args: &[&str]) -> Outcome<Running> {
         self.begin(self.command(&self.program, args), &format!("bentpipe {}", args.join(" ")))
     }
 
     /// Runs `bentpipe ARGS` to its end.
-    ///
-    /// # Errors
-    /// When it cannot be started, or takes longer than `limit`.
     pub fn run(&self, args: &[&str], limit: Duration) -> Outcome<Done> {
         self.start(args)?.wait(limit)
     }
 
     /// Runs `bentpipe ARGS`, which must succeed; its standard output.
-    ///
-    /// # Errors
-    /// When it fails, or takes longer than `limit`.
     pub fn output(&self, args: &[&str], limit: Duration) -> Outcome<String> {
         let done = self.run(args, limit)?;
         if done.code == Some(0) { Ok(done.out) } else { Err(format!("{}: {}", args.join(" "), done.story())) }
     }
 
     /// Runs a shell script here, which must succeed; its standard output.
-    ///
-    /// # Errors
-    /// When it fails, or takes longer than `limit`.
     pub fn shell(&self, script: &str, limit: Duration) -> Outcome<String> {
         let done = self.run_shell(script, limit)?;
         if done.code == Some(0) { Ok(done.out) } else { Err(format!("{script}: {}", done.story())) }
     }
 
     /// Runs a shell script here to its end.
-    ///
-    /// # Errors
-    /// When it takes longer than `limit`.
     pub fn run_shell(&self, script: &str, limit: Duration) -> Outcome<Done> {
         self.begin(self.command(Path::new("sh"), &["-c", script]), script)?.wait(limit)
     }
 
     /// Starts a `command` of [`Rig::command`]; `name` is for messages.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub fn begin(&self, mut command: Command, name: &str) -> Outcome<Running> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -260,9 +251,6 @@ impl Running {
     }
 
     /// True when it has ended.
-    ///
-    /// # Errors
-    /// When the kernel does not say.
     pub fn has_ended(&mut self) -> Outcome<bool> {
         self.child.try_wait().map(|s| s.is_some()).map_err(|e| format!("{}: {e}", self.name))
     }
@@ -285,9 +273,6 @@ impl Running {
     }
 
     /// Waits for its end.
-    ///
-    /// # Errors
-    /// When it takes longer than `limit`; then it is ended.
     pub fn wait(mut self, limit: Duration) -> Outcome<Done> {
         if let Some(status) = self.ended_within(limit)? {
             return Ok(self.done(status));
@@ -360,10 +345,14 @@ fn tail(text: &str) -> &str {
     &text[from..]
 }
 
+/// Reads a file that a program was to leave as JSON, and removes it.
+pub fn take_json(path: &Path) -> Outcome<Value> {
+    let read = json(path);
+    let _ = fs::remove_file(path);
+    read
+}
+
 /// Reads a file that a program was to leave as JSON.
-///
-/// # Errors
-/// When it is not there, or is something else.
 pub fn json(path: &Path) -> Outcome<Value> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}: {}", path.display(), tail(&text)))

@@ -34,7 +34,8 @@ pub struct Soak {
 }
 
 impl Soak {
-    /// What became of the packets, by the counts of the interfaces and the link: a receiver that is too slow loses in its socket, and that is not the link's.
+    /// What became of the packets, by the counts of the interfaces and the link: a receiver that is too slow
+    /// loses in its socket, and that is not the link's.
     pub fn on_the_link(&self) -> Tally {
         let lost = self.drops.iter().find(|(name, _)| name == "link packet_loss").map_or(0, |(_, n)| *n);
         let overflown: u64 =
@@ -49,8 +50,8 @@ impl Soak {
         self.interfaces.0 as i64 - self.interfaces.1 as i64 - dropped as i64
     }
 
-    /// How much larger memory was at the end than after a quarter of the run, kB: the largest of the last quarter less the
-    /// largest of the second.
+    /// How much larger memory was at the end than after a quarter of the run, kB: the largest of the last
+    /// quarter less the largest of the second.
     pub fn growth_kb(&self) -> i64 {
         let largest = |part: usize| {
             let n = self.rss_kb.len();
@@ -61,11 +62,9 @@ impl Soak {
 }
 
 /// 50 Mbit/s with 1 % loss for so long.
-///
-/// # Errors
-/// When a program fails.
 pub fn run(rig: &Rig, seconds: u32, seed: u64) -> Outcome<Soak> {
-    let link = OneLink { rate: "50 Mbit/s", delay: "50 ms", buffer: "625 kB", loss: LOSS, ber: 0.0, seed };
+    let (delay, buffer) = ("50 ms", "625 kB");
+    let link = OneLink { rate: "50 Mbit/s", delay, buffer, loss: LOSS, seed, ..OneLink::CLEAN };
     let scenario = rig.file("soak.toml", &link.toml())?;
     let [result, state, near, far] = ["soak.json", "state.json", "near.dev", "far.dev"].map(|n| rig.path(n));
     // one packet is one packet at the interfaces as well

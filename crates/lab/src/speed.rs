@@ -1,7 +1,8 @@
-//! How much a link carries, and how late its packets leave: the one by iperf3, the other by the session's own figures.
+//! How much a link carries, and how late its packets leave: the one by iperf3, the other by the session's own
+//! figures.
 
 use crate::Outcome;
-use crate::rig::{Rig, json};
+use crate::rig::{Rig, take_json};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -41,42 +42,40 @@ pub struct Loaded {
 }
 
 /// Loads the link that the words of `emulate` name.
-///
-/// # Errors
-/// When a program fails.
 pub fn load(rig: &Rig, emulate: &[&str], load: Load, seconds: u32) -> Outcome<Loaded> {
-    let (result, state) = (rig.path("load.json"), rig.path("state.json"));
-    let kind = match load {
+    let words = match load {
         Load::Datagrams(bps) => format!("-u -l 1472 -b {}", (bps * 1472.0 / 1500.0) as u64),
         Load::Tcp(streams) => format!("-C cubic -P {streams}"),
     };
+    let (result, state) = iperf(rig, emulate, &words, seconds)?;
+    Ok(Loaded { goodput_bps: received_bps(&result)?, timing: timing(&state)?, state })
+}
+
+/// What iperf3 says at the near end of a link, where it receives, and the session's state behind it.
+pub(crate) fn iperf(rig: &Rig, emulate: &[&str], words: &str, seconds: u32) -> Outcome<(Value, Value)> {
+    let (result, state) = (rig.path("load.json"), rig.path("state.json"));
     let script = format!(
-        "sleep 1; iperf3 -4 -c far -R {kind} -t {seconds} -J >'{}' || exit 8; \"$BENTPIPE\" link show --json >'{}'",
+        "sleep 1; iperf3 -4 -c far -R {words} -t {seconds} -J >'{}' || exit 8; \"$BENTPIPE\" link show --json >'{}'",
         result.display(),
         state.display()
     );
     let words = [&["emulate"], emulate, &["--far", "iperf3 -s -1", "--", "sh", "-c", &script]].concat();
     let done = rig.run(&words, Duration::from_secs(u64::from(seconds) + 60))?;
-    let (measured, shown) = (json(&result), json(&state));
-    let _ = (std::fs::remove_file(&result), std::fs::remove_file(&state));
+    let (result, state) = (take_json(&result), take_json(&state));
     if done.code != Some(0) {
         return Err(format!("iperf3 over {}: {}", emulate.join(" "), done.story()));
     }
-    let state = shown?;
-    Ok(Loaded { goodput_bps: received_bps(&measured?)?, timing: timing(&state)?, state })
+    Ok((result?, state?))
 }
 
 /// What an iperf3 client received.
-pub(crate) fn received_bps(result: &Value) -> Outcome<f64> {
+pub fn received_bps(result: &Value) -> Outcome<f64> {
     let end = &result["end"];
     let bps = end["sum_received"]["bits_per_second"].as_f64().or(end["sum"]["bits_per_second"].as_f64());
     bps.ok_or_else(|| format!("iperf3 gives no rate: {}", result["error"]))
 }
 
 /// Reads the lateness out of a session's state.
-///
-/// # Errors
-/// When it is not there.
 pub fn timing(state: &Value) -> Outcome<Timing> {
     let timing = &state["timing"];
     let count =

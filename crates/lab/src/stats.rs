@@ -2,10 +2,39 @@
 
 use bentpipe_stats::{Level, half_width};
 pub use bentpipe_stats::{binomial_bounds, median, quantile};
+use std::fmt;
 
-/// Mean, and half the width of its 95 % interval by Student's t; NaN for less than two values.
-pub fn mean(values: &[f64]) -> (f64, f64) {
-    (bentpipe_stats::mean(values), half_width(values, Level::P95).unwrap_or(f64::NAN))
+/// A mean, and half the width of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mean {
+    /// The mean.
+    pub value: f64,
+    /// By Student's t; NaN for less than two values.
+    pub half: f64,
+}
+
+impl Mean {
+    /// Of some values.
+    pub fn of(values: &[f64]) -> Self {
+        let half = half_width(values, Level::P95).unwrap_or(f64::NAN);
+        Self { value: bentpipe_stats::mean(values), half }
+    }
+
+    /// Larger, with intervals that do not overlap: never of a single value.
+    pub fn above(self, other: Self) -> bool {
+        self.value - self.half > other.value + other.half
+    }
+
+    /// In Mbit/s, of bit/s.
+    pub fn mbps(self) -> String {
+        format!("{:.2} ± {:.2}", self.value / 1e6, self.half / 1e6)
+    }
+}
+
+impl fmt::Display for Mean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} ± {:.3}", self.value, self.half)
+    }
 }
 
 /// Slope of the line through `points` that leaves the smallest squares; none through fewer than two, or one
@@ -41,6 +70,22 @@ impl Dice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By Student's table for two degrees of freedom.
+    #[test]
+    fn a_mean_has_an_interval() {
+        let of = Mean::of(&[1.0, 2.0, 3.0]);
+        assert!((of.value - 2.0).abs() < 1e-12 && (of.half - 4.303 / 3.0_f64.sqrt()).abs() < 1e-3);
+        assert_eq!(Mean { value: 8.312e6, half: 3.4e4 }.mbps(), "8.31 ± 0.03");
+    }
+
+    #[test]
+    fn intervals_that_overlap_decide_nothing() {
+        let mean = |value, half| Mean { value, half };
+        assert!(mean(2.0, 0.4).above(mean(1.0, 0.5)));
+        assert!(!mean(2.0, 0.6).above(mean(1.0, 0.5)) && !mean(1.0, 0.1).above(mean(2.0, 0.1)));
+        assert!(!Mean::of(&[9.0]).above(Mean::of(&[1.0, 1.0])));
+    }
 
     /// By hand: x - mean is -1, 0, 1 and y - mean -2, 1, 1, so 3/2.
     #[test]

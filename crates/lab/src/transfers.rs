@@ -1,8 +1,10 @@
-//! The engine as a real TCP: transfers from and to the kernel and itself over a live link, each compared byte by byte.
+//! The engine as a real TCP: transfers from and to the kernel and itself over a live link, each compared byte
+//! by byte.
 
 use crate::Outcome;
 use crate::rig::Rig;
-use crate::stats::slope;
+use crate::scenario::OneLink;
+use crate::stats::{Dice, slope};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -40,23 +42,23 @@ pub struct Order {
 
 /// What came of an order.
 #[derive(Clone, Debug)]
-pub struct Result {
+pub struct Transferred {
     /// What went wrong; empty when it arrived intact.
     pub fault: String,
-    /// From the call to the last acknowledgment where the engine sends, to the receiver's end where the kernel does.
+    /// From the call to the last acknowledgment where the engine sends, to the receiver's end where the
+    /// kernel does.
     pub seconds: f64,
     /// The flow in the report of the engine's sender.
     pub flow: Value,
-    /// What a program had read at the kernel's receiver: seconds since it was called, and bytes, at most every 50 ms.
+    /// What a program had read at the kernel's receiver: seconds since it was called, and bytes, at most
+    /// every 50 ms.
     pub curve: Vec<(f64, f64)>,
 }
 
-impl Result {
-    /// Bit/s that a kernel's receiver gave its program, from `start_s` until it had `share` of the `bytes`: the slope of the line through its curve. By then
-    /// its window is open, and what comes last is not yet repaired; data in order comes in lumps of a round trip, which a line averages out.
-    ///
-    /// # Errors
-    /// When there is no curve in between.
+impl Transferred {
+    /// Bit/s that a kernel's receiver gave its program, from `start_s` until it had `share` of the `bytes`:
+    /// the slope of the line through its curve. By then its window is open, and what comes last is not yet
+    /// repaired; data in order comes in lumps of a round trip, which a line averages out.
     pub fn delivered_bps(&self, start_s: f64, share: f64, bytes: u64) -> Outcome<f64> {
         let most = share * bytes as f64;
         let between: Vec<_> =
@@ -66,62 +68,36 @@ impl Result {
     }
 }
 
-/// A link between two hosts.
+/// A link between two hosts, and the kernels at its ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Link<'a> {
-    /// With a unit, as what follows.
-    pub rate: &'a str,
-    /// One way.
-    pub delay: &'a str,
-    /// Of each queue.
-    pub buffer: &'a str,
-    /// Probability with which a packet is lost, to the far end and back.
-    pub loss: (f64, f64),
-    /// Bytes of the buffer that a kernel's receiver begins with; it shows half of it as its window, and opens it to 32 MiB as data comes.
+    /// The link.
+    pub link: OneLink<'a>,
+    /// Bytes of the buffer that a kernel's receiver begins with; it shows half of it as its window, and opens
+    /// it to 32 MiB as data comes.
     pub first_buffer: u64,
 }
 
-/// The buffer that Linux begins with.
-const LINUX_BUFFER: u64 = 131_072;
-
 impl Link<'_> {
-    /// 24 Mbit/s, RTT 1000 ms: a satellite far away, as of the WINDS measurements.
-    pub const W: Self = Link {
-        rate: "24 Mbit/s",
-        delay: "500 ms",
-        buffer: "3 MB",
-        loss: (0.01, 0.0),
-        first_buffer: LINUX_BUFFER,
-    };
+    /// 24 Mbit/s, RTT 1000 ms: a satellite far away, as of the WINDS measurements. Data that the near end
+    /// sends is lost.
+    pub const W: Self = Self::linux("24 Mbit/s", "500 ms", "3 MB", (0.0, 0.01));
     /// 100 Mbit/s, RTT 40 ms, one packet in fifty lost.
-    pub const L: Self = Link {
-        rate: "100 Mbit/s",
-        delay: "20 ms",
-        buffer: "1 MB",
-        loss: (0.02, 0.0),
-        first_buffer: LINUX_BUFFER,
-    };
+    pub const L: Self = Self::linux("100 Mbit/s", "20 ms", "1 MB", (0.0, 0.02));
     /// Short, and bad both ways.
-    pub const BAD: Self = Link {
-        rate: "200 Mbit/s",
-        delay: "2 ms",
-        buffer: "200 kB",
-        loss: (0.01, 0.01),
-        first_buffer: LINUX_BUFFER,
-    };
+    pub const BAD: Self = Self::linux("200 Mbit/s", "2 ms", "200 kB", (0.01, 0.01));
 
-    /// The scenario file.
-    pub fn toml(&self, seed: u64) -> String {
-        let Self { rate, delay, buffer, loss: (there, back), .. } = self;
-        format!(
-            "schema = 1\ntitle = \"transfers\"\nseed = {seed}\nduration = \"1 h\"\n[[hosts]]\nname = \"near\"\n[[hosts]]\nname = \"far\"\n\
-             [[links]]\nname = \"link\"\nfrom = \"near\"\nto = \"far\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\nbuffer = \"{buffer}\"\n\
-             forward = {{ loss = {there:?} }}\nbackward = {{ loss = {back:?} }}\n[[flows]]\nname = \"flow\"\nfrom = \"far\"\nto = \"near\"\n"
-        )
+    /// With the buffer that Linux begins with; losses to the near end and to the far one.
+    const fn linux(
+        rate: &'static str,
+        delay: &'static str,
+        buffer: &'static str,
+        (loss, loss_back): (f64, f64),
+    ) -> Self {
+        let link = OneLink { rate, delay, buffer, loss, loss_back, ..OneLink::CLEAN };
+        Self { link, first_buffer: 131_072 }
     }
-}
 
-impl Link<'_> {
     /// Room for a large window at both kernels.
     fn room(&self) -> String {
         let first = self.first_buffer;
@@ -146,11 +122,14 @@ impl Order {
 }
 
 /// Does `orders` one after the other over one link.
-///
-/// # Errors
-/// When the programs at its ends do not come to an end within `limit`.
-pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, orders: &[Order], limit: Duration) -> Outcome<Vec<Result>> {
-    let scenario = rig.file(&format!("transfers-{seed}.toml"), &link.toml(seed))?;
+pub fn run(
+    rig: &Rig,
+    link: &Link<'_>,
+    seed: u64,
+    orders: &[Order],
+    limit: Duration,
+) -> Outcome<Vec<Transferred>> {
+    let scenario = rig.file(&format!("transfers-{seed}.toml"), &OneLink { seed, ..link.link }.toml())?;
     let peers = rig.file("peers.py", PEERS)?;
     let list: Vec<_> = orders.iter().map(Order::json).collect();
     let plan = rig.file(&format!("plan-{seed}.json"), &Value::from(list).to_string())?;
@@ -162,7 +141,7 @@ pub fn run(rig: &Rig, link: &Link<'_>, seed: u64, orders: &[Order], limit: Durat
     let all: Vec<Value> = serde_json::from_str(&text).map_err(|e| format!("{e}: {text}"))?;
     Ok(all
         .into_iter()
-        .map(|one| Result {
+        .map(|one| Transferred {
             fault: one["fault"].as_str().unwrap_or("no word of it").to_owned(),
             seconds: one["seconds"].as_f64().unwrap_or(0.0),
             flow: one["flow"].clone(),
@@ -177,14 +156,8 @@ fn point(value: &Value) -> Option<(f64, f64)> {
 
 /// `count` transfers of all kinds and random sizes up to 2 MB, small ones as often as large ones.
 pub fn mixture(count: usize, seed: u64, schemes: &[&str]) -> Vec<Order> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut draw = |below: u64| {
-        // xorshift64*: this is only to be mixed well
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % below
-    };
+    let mut dice = Dice::new(seed);
+    let mut draw = |below: u64| dice.below(below);
     (0..count)
         .map(|i| {
             let pair = PAIRS[i % 3];
@@ -199,7 +172,8 @@ pub fn mixture(count: usize, seed: u64, schemes: &[&str]) -> Vec<Order> {
         .collect()
 }
 
-/// Bit/s of payload and CPU seconds per second of the engine's sender on one core, over a veth pair to the kernel's TCP on another.
+/// Bit/s of payload and CPU seconds per second of the engine's sender on one core, over a veth pair to the
+/// kernel's TCP on another.
 const FLOOD: &str = "
 unshare --net -- sleep 1000 & f=$!
 trap 'kill $f' EXIT
@@ -221,9 +195,6 @@ rm -f \"$FILE\"; ip link del v0
 exit $code";
 
 /// Sends `bytes` from one core and gives the goodput in bit/s. Needs root and two cores.
-///
-/// # Errors
-/// When a program fails.
 pub fn flood(rig: &Rig, bytes: u64, tcp: &str) -> Outcome<f64> {
     let file = rig.path("flood");
     let script = format!("FILE='{}'; BYTES={bytes}; TCP='{tcp}'; MTU=1500\n{FLOOD}", file.display());
@@ -241,7 +212,7 @@ mod tests {
     fn what_is_delivered_is_a_slope() {
         let json = json!([[0.0, 0], [5.0, 100], [10.0, 1000], [11.0, 2000], [12.0, 3000], [30.0, 4000]]);
         let curve = json.as_array().into_iter().flatten().filter_map(point).collect();
-        let result = Result { fault: String::new(), seconds: 30.0, flow: Value::Null, curve };
+        let result = Transferred { fault: String::new(), seconds: 30.0, flow: Value::Null, curve };
         assert_eq!(result.delivered_bps(10.0, 0.97, 4000), Ok(8000.0));
         assert!(result.delivered_bps(40.0, 0.97, 4000).is_err());
     }

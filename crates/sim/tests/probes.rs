@@ -76,7 +76,7 @@ fn report(tcp: &str, more: &str, queue: &str) -> serde_json::Value {
     value
 }
 
-/// Issue 6, acceptance 9: a scheme that cannot do what it is for says what it does instead, and why.
+/// A scheme that cannot do what it is for says what it does instead, and why.
 #[test]
 fn a_fallback_is_named() {
     const SWIFT: &str = "\"swift-sat\"";

@@ -1,12 +1,30 @@
-//! Links as their users meet them: adaptive coding, outages, captures, queues of real terminals, recordings.
+//! Links that change, pictures and sweeps; links as their users meet them: adaptive coding, outages,
+//! captures, queues of real terminals, recordings.
 
-use super::List;
-use super::engine::named;
-use super::spine::whole_run;
-use super::tests::Tests;
+use super::list::{List, Proof, bench, style};
+use super::setup::Setup;
+use super::{Part, validation};
+use crate::bench::timed;
+use crate::item::{Item, Verdict};
+use crate::{Outcome, pages};
 
-/// What is held, and the tests that hold it.
-const LINES: [(&str, &[&str]); 7] = [
+pub(super) const PARTS: [Part; 6] = [
+    ("validation", validate),
+    ("bench", bench),
+    ("cost", cost),
+    ("pages", |_, list| pages::item(None).map(|item| list.item(&item))),
+    ("tests", tests),
+    ("style", style),
+];
+
+/// Most CPU seconds of the two-hour fade.
+const FADE_CPU_S: f64 = 5.0;
+/// Runs of the sweep whose use of the cores is measured.
+const SWEEP_RUNS: usize = 64;
+/// Least share of all cores that it must use.
+const BUSY: f64 = 0.90;
+
+const PROOFS: [Proof; 8] = [
     (
         "adaptive coding keeps a margin: a fade that goes on as it did loses nothing",
         &[
@@ -59,19 +77,52 @@ const LINES: [(&str, &[&str]); 7] = [
             "a_wrong_line_is_named",
         ],
     ),
+    ("`starlink` among the profiles, each with its source", &["the_profiles_are_complete"]),
 ];
 
-/// Prints the whole list; true when every line was met.
-pub(super) fn check() -> Result<bool, String> {
-    let mut list = List::new();
-    let run = Tests::run()?;
-    for (what, names) in LINES {
-        list.line(4, &named(&run, what, names));
-    }
-    list.line(
-        4,
-        &named(&run, "`starlink` among the profiles, each with its source", &["the_profiles_are_complete"]),
-    );
-    list.line(8, &whole_run(&run));
-    Ok(list.met)
+fn validate(_: &Setup, list: &mut List) -> Outcome {
+    let text = validation::all(list, "results beside ns-2, ns-3, two papers and closed forms");
+    let mut rows = |table: &str, what: &str, is_enough: fn(usize, usize) -> bool| {
+        let (agree, miss, reported) = validation::count(&text, table);
+        let figure = format!("{agree} agree, {miss} miss, {reported} reported");
+        let met = is_enough(agree, agree + miss + reported) && miss == 0;
+        list.item(&Item::new(what, figure, Verdict::of(met)));
+    };
+    rows("over WINDS:", "WINDS: rows 2, 3, 5 within 30 %, the keep-alive cures", |agree, _| agree >= 3);
+    rows("symmetric link:", "asymmetry at four k, delayed ACKs on and off, reported", |_, all| all >= 8);
+    Ok(())
+}
+
+fn cost(_: &Setup, list: &mut List) -> Outcome {
+    let fade = timed(&["sim", "scenarios/fade-2h.toml"]);
+    let what = format!("fade-2h, 10 800 s simulated, CPU at most {FADE_CPU_S} s");
+    list.judge(what, fade, |run| (format!("{:.2} s", run.cpu_s), run.cpu_s <= FADE_CPU_S));
+
+    let folder = std::env::temp_dir().join(format!("bentpipe-accept-sweep-{}", std::process::id()));
+    let out = folder.display().to_string();
+    let seeds = (SWEEP_RUNS / 4).to_string();
+    let args = ["sweep", "scenarios/sharing.toml", "--axis", "loss=1e-4,1e-3", "--axis", "tcp=newreno,cubic"];
+    let sweep = timed(&[&args[..], &["--seeds", &seeds, "--out", &out]].concat());
+    let _ = std::fs::remove_dir_all(&folder);
+    let what = format!("a sweep of {SWEEP_RUNS} runs uses the cores at {:.0} %", BUSY * 100.0);
+    list.judge(what, sweep, |run| {
+        let cores = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+        let share = run.cpu_s / (run.wall_s * cores);
+        (format!("{:.1} % of {cores} cores, {:.1} s", share * 100.0, run.wall_s), share >= BUSY)
+    });
+    Ok(())
+}
+
+fn tests(setup: &Setup, list: &mut List) -> Outcome {
+    let run = setup.tests()?;
+    let holds = |word: &'static str| run.count(move |t| t.name.contains(word));
+    list.tests("captures read by tshark: no malformed packet, no bad checksum", holds("tshark"), 1);
+    list.tests("tcptrace counts our retransmissions", holds("tcptrace"), 1);
+    let sweeps = run.count(|t| t.program == "sweep");
+    list.tests("a sweep's bytes: threads, shards, kill, full disk", sweeps, 4);
+    list.tests("wrong input is refused with its place", run.refused_input(), 1);
+    list.tests("a trace with a wrong line names the line", holds("wrong_line_is_named"), 1);
+    list.proofs(run, &PROOFS);
+    list.all_tests("all tests", run, 1);
+    Ok(())
 }

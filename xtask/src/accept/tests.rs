@@ -1,8 +1,12 @@
 //! One run of all tests, taken apart: which test of which program passed.
 
-use crate::metadata;
+use crate::item::{Item, Verdict};
+use crate::{Outcome, metadata, tidy};
+use proc_macro2::{TokenStream, TokenTree};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::Command;
+use syn::visit::{self, Visit};
 
 /// One test and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,30 +38,14 @@ pub(super) struct Tests {
 }
 
 impl Tests {
-    /// Runs all tests of the workspace.
+    /// Runs the tests that `chosen` names to cargo, with variables that they read.
     ///
     /// # Errors
     /// When cargo cannot be run or the tests do not compile.
-    pub(super) fn run() -> Result<Self, String> {
-        Self::of(&["--workspace"])
-    }
-
-    /// Runs the tests that `chosen` names to cargo.
-    ///
-    /// # Errors
-    /// When cargo cannot be run or the tests do not compile.
-    pub(super) fn of(chosen: &[&str]) -> Result<Self, String> {
-        Self::with(chosen, &[])
-    }
-
-    /// The same with variables that the tests read.
-    ///
-    /// # Errors
-    /// As [`Self::of`].
-    pub(super) fn with(chosen: &[&str], variables: &[(&str, &str)]) -> Result<Self, String> {
+    pub(super) fn of(chosen: &[&str], variables: &[(&str, &str)]) -> Outcome<Self> {
         let fault = |e: std::io::Error| format!("cargo test: {e}");
         let (reader, writer) = std::io::pipe().map_err(fault)?;
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut command = Command::new(metadata::cargo());
         command.args(["test", "--no-fail-fast"]).args(chosen).args(["--", "--show-output"]);
         command.current_dir(metadata::root()).envs(variables.iter().copied());
         command.stdout(writer.try_clone().map_err(fault)?).stderr(writer);
@@ -107,17 +95,35 @@ impl Tests {
         chosen.fold((0, 0), |(n, failed), t| (n + 1, failed + usize::from(!t.passed)))
     }
 
+    /// Tests of refused input: those beside the error pictures, the random ones and those through the
+    /// program.
+    pub(super) fn refused_input(&self) -> (usize, usize) {
+        let is_one = |program: &str| program.starts_with("errors_") || matches!(program, "robust" | "cli");
+        self.count(|t| is_one(&t.program))
+    }
+
     /// True when a test with this name, or with a path that ends with it, ran and passed.
-    pub(super) fn passed(&self, name: &str) -> bool {
-        let is_it = |t: &&Test| t.name == name || t.name.ends_with(&format!("::{name}"));
-        let mut found = self.all.iter().filter(is_it).peekable();
+    fn passed(&self, name: &str) -> bool {
+        let mut found = self.all.iter().filter(|t| is_named(&t.name, name)).peekable();
         found.peek().is_some() && found.all(|t| t.passed)
     }
 
     /// What the test with this name printed, as far as it was one line.
-    pub(super) fn figure(&self, name: &str) -> Option<&str> {
-        let is_it = |of: &str| of == name || of.ends_with(&format!("::{name}"));
-        self.said.iter().find(|(of, _)| is_it(of)).map(|(_, line)| line.as_str())
+    fn figure(&self, name: &str) -> Option<&str> {
+        self.said.iter().find(|(of, _)| is_named(of, name)).map(|(_, line)| line.as_str())
+    }
+
+    /// A line that tests prove. One that is missing, failed or could not run here proves nothing.
+    pub(super) fn proved(&self, what: &str, tests: &[&str]) -> Item {
+        let skipped = |test: &str| self.skipped.iter().any(|s| is_named(test, s) || is_named(s, test));
+        let lost: Vec<&str> = tests.iter().copied().filter(|t| !self.passed(t) || skipped(t)).collect();
+        let figure = match tests.iter().find_map(|test| self.figure(test)) {
+            _ if !lost.is_empty() => format!("did not run and pass: {}", lost.join(", ")),
+            Some(said) => said.to_owned(),
+            None if tests.len() == 1 => format!("{} passed", tests[0]),
+            None => format!("{} tests passed", tests.len()),
+        };
+        Item::new(what, figure, Verdict::of(lost.is_empty()))
     }
 
     /// Two runs as one.
@@ -127,6 +133,44 @@ impl Tests {
         self.said.extend(other.said);
         self
     }
+}
+
+/// True when a test's path is `name`, or ends with it.
+fn is_named(path: &str, name: &str) -> bool {
+    path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
+}
+
+/// Names of all property tests of the workspace: the functions that stand in a `proptest!` block.
+pub(super) fn properties() -> Outcome<BTreeSet<String>> {
+    let mut found = Properties::default();
+    for file in tidy::tree::read(&metadata::root())? {
+        if let Some(Ok(syntax)) = &file.syntax {
+            found.visit_file(syntax);
+        }
+    }
+    Ok(found.0)
+}
+
+#[derive(Default)]
+struct Properties(BTreeSet<String>);
+
+impl<'ast> Visit<'ast> for Properties {
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        if mac.path.segments.last().is_some_and(|s| s.ident == "proptest") {
+            self.0.extend(functions(mac.tokens.clone()));
+        }
+        visit::visit_macro(self, mac);
+    }
+}
+
+/// Names of the functions that stand in a block, not of those inside them.
+fn functions(tokens: TokenStream) -> Vec<String> {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let name = |pair: &[TokenTree]| match pair {
+        [TokenTree::Ident(word), TokenTree::Ident(name)] if word == "fn" => Some(name.to_string()),
+        _ => None,
+    };
+    tokens.windows(2).filter_map(name).collect()
 }
 
 /// Where in the output of a run we are.
@@ -194,5 +238,33 @@ test result: FAILED. 1 passed; 1 failed");
     fn two_runs_are_one() {
         let both = of("test a ... ok\nSKIPPED a: x").and(of("test a ... FAILED\ntest b ... ok"));
         assert!(!both.passed("a") && both.passed("b") && both.skipped.len() == 1);
+    }
+
+    #[test]
+    fn every_named_test_must_have_run_and_passed() {
+        let run =
+            of("test a::grows ... ok\ntest b ... ok\ntest c ... FAILED\ntest d ... ok\nSKIPPED d: no root\n\
+                      ---- b stdout ----\n2 RTT\n");
+        let proved = |tests: &[&str]| run.proved("w", tests);
+        assert_eq!(proved(&["grows"]), Item::new("w", "grows passed", Verdict::Pass));
+        assert_eq!(proved(&["a::grows", "b"]), Item::new("w", "2 RTT", Verdict::Pass));
+        // failed, could not run here, not there, another's end
+        for lost in ["c", "d", "e", "rows"] {
+            let figure = format!("did not run and pass: {lost}");
+            assert_eq!(proved(&["b", lost]), Item::new("w", figure, Verdict::Miss));
+        }
+    }
+
+    #[test]
+    fn properties_are_told_from_tests() {
+        let mut found = Properties::default();
+        let text = "#[cfg(test)] mod tests {
+                proptest! { #[test] fn a(x: u8) { fn inner() {} } #[test] fn b(y in 0..3) {} }
+                #[test] fn c() {}
+            }
+            proptest::proptest! { #[test] fn d(x: u8) {} }
+            vec! { fn e }";
+        found.visit_file(&syn::parse_file(text).unwrap());
+        assert_eq!(found.0.into_iter().collect::<Vec<_>>(), ["a", "b", "d"]);
     }
 }

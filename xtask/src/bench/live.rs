@@ -1,11 +1,13 @@
-//! A live link under load: how much it carries beside the kernel's own forwarding, and how late its packets leave.
+//! A live link under load: how much it carries beside the kernel's own forwarding, and how late its packets
+//! leave.
 
 use super::Bench;
-use super::measure::median;
 use crate::item::{Item, Verdict};
+use lab::passage::{Carrier, Passage};
 use lab::scenario::OneLink;
 use lab::speed::{Load, Loaded, load};
-use lab::{Rig, Who, kernel, rig};
+use lab::stats::median;
+use lab::{Rig, Who, rig};
 
 /// Runs of each; the median counts.
 const RUNS: usize = 3;
@@ -24,26 +26,25 @@ struct Case {
     seconds: u32,
 }
 
-const CLEAN: OneLink<'static> = OneLink { rate: "", delay: "", buffer: "", loss: 0.0, ber: 0.0, seed: 1 };
-
 const CASES: [Case; 2] = [
     Case {
         name: "100 Mbit/s, RTT 550 ms, saturated",
-        link: OneLink { rate: "100 Mbit/s", delay: "275 ms", buffer: "6875 kB", ..CLEAN },
+        link: OneLink { rate: "100 Mbit/s", delay: "275 ms", buffer: "6875 kB", ..OneLink::CLEAN },
         load: Load::Datagrams(105e6),
         limits_us: [100.0, 500.0],
         seconds: 15,
     },
     Case {
         name: "1 Gbit/s, RTT 20 ms, 8 flows",
-        link: OneLink { rate: "1 Gbit/s", delay: "10 ms", buffer: "2500 kB", ..CLEAN },
+        link: OneLink { rate: "1 Gbit/s", delay: "10 ms", buffer: "2500 kB", ..OneLink::CLEAN },
         load: Load::Tcp(8),
         limits_us: [2000.0, 2000.0],
         seconds: 10,
     },
 ];
 
-const UNLIMITED: OneLink<'static> = OneLink { rate: "100 Gbit/s", delay: "0 s", buffer: "100 MB", ..CLEAN };
+const UNLIMITED: OneLink<'static> =
+    OneLink { rate: "100 Gbit/s", delay: "0 s", buffer: "100 MB", ..OneLink::CLEAN };
 
 /// One item per requirement.
 ///
@@ -77,18 +78,20 @@ pub(crate) fn items() -> Result<Vec<Item>, String> {
 
 fn throughput(bench: &Bench) -> Result<Vec<Item>, String> {
     let place = Rig::new(&bench.bentpipe, Who::Ourselves)?;
+    let routed = || Passage::new(Rig::new(&bench.bentpipe, Who::Ourselves)?);
+    let routed = rig::is_root().then(routed).transpose()?;
     let scenario = place.file("unlimited.toml", &UNLIMITED.toml())?;
     println!("{:<36} {:>14} {:>14} {:>7}", "no limit, no delay: goodput", "kernel", "bentpipe", "ratio");
     let mut items = Vec::new();
     for streams in [1, 8] {
         let (mut theirs, mut ours) = (Vec::new(), Vec::new());
         for _ in 0..RUNS {
-            if rig::is_root() {
-                theirs.push(kernel::forwarding(&place, streams, SECONDS)?);
+            if let Some(routed) = &routed {
+                theirs.push(routed.goodput(Carrier::Kernel, streams, SECONDS)?);
             }
             ours.push(load(&place, &[&scenario], Load::Tcp(streams), SECONDS)?.goodput_bps);
         }
-        let (theirs, ours) = (median(theirs), median(ours));
+        let (theirs, ours) = (median(&theirs), median(&ours));
         let beside = if theirs.is_nan() { "not as an ordinary user".to_owned() } else { gigabits(theirs) };
         println!(
             "{:<36} {beside:>14} {:>14} {:>7.2}",
@@ -138,7 +141,7 @@ fn lateness(bench: &Bench, case: &Case, who: Who) -> Result<Item, String> {
 }
 
 fn verdict(what: &str, limit_us: f64, runs: &[Loaded]) -> Item {
-    let of = |figure: fn(&Loaded) -> f64| median(runs.iter().map(figure).collect());
+    let of = |figure: fn(&Loaded) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
     let p99 = of(|r| r.timing.p99_us);
     let figure =
         format!("p50 {:.0}, p99 {p99:.0}, max {:.0} us", of(|r| r.timing.p50_us), of(|r| r.timing.max_us));

@@ -1,7 +1,7 @@
 //! CPU time and peak memory of one process.
 //!
-//! The kernel sums both up over a process's finished children, so each measurement gets a process of its own between us
-//! and what is measured: `cargo xtask measure OUTPUT PROGRAM ARGS...`.
+//! The kernel sums both up over a process's finished children, so each measurement gets a process of its own
+//! between us and what is measured: `cargo xtask measure OUTPUT PROGRAM ARGS...`.
 
 use crate::Outcome;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -15,7 +15,8 @@ use std::process::{Command, Stdio};
 pub(super) struct Cost {
     /// User and system time of the whole process, start-up included, in seconds.
     pub cpu_s: f64,
-    /// Largest resident set in kilobytes. Never below that of this tool, whose memory a process has until it executes.
+    /// Largest resident set in kilobytes. Never below that of this tool, whose memory a process has until it
+    /// executes.
     pub peak_kb: u64,
 }
 
@@ -65,22 +66,9 @@ fn seconds(t: TimeVal) -> f64 {
     t.tv_sec() as f64 + t.tv_usec() as f64 * 1e-6
 }
 
-/// The middle value; of an even number the lower one of the two in the middle.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_middle_is_found() {
-        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-12);
-        assert!((median(vec![4.0, 1.0, 2.0, 3.0]) - 2.0).abs() < 1e-12);
-        assert!(median(Vec::new()).is_nan());
-    }
 
     #[test]
     fn what_is_printed_is_read() {

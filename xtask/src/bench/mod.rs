@@ -1,5 +1,5 @@
-//! `bench`: what a run costs, beside ns-2 on the same machine in the same minute, and with many flows; what a live link carries, beside the
-//! kernel's own forwarding, and how late its packets leave.
+//! `bench`: what a run costs, beside ns-2 on the same machine in the same minute, and with many flows; what a
+//! live link carries, beside the kernel's own forwarding, and how late its packets leave.
 
 pub(crate) mod live;
 pub(crate) mod measure;
@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::item::{Item, Verdict};
 use crate::metadata;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// What every part of the benchmark needs.
@@ -81,7 +81,7 @@ pub(crate) fn timed(args: &[&str]) -> Result<Timed, String> {
 impl Bench {
     fn new() -> Result<Self, String> {
         let root = metadata::root();
-        let bentpipe = build(&root)?;
+        let bentpipe = build("bentpipe")?;
         let output = std::env::temp_dir().join(format!("bentpipe-bench-{}", std::process::id()));
         Ok(Self { root, bentpipe, output })
     }
@@ -127,19 +127,19 @@ impl Report {
     }
 }
 
-/// Builds the release binary and says where it is.
-pub(crate) fn build(root: &Path) -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--release", "--quiet", "--bin", "bentpipe"])
-        .current_dir(root)
+/// Builds a program of the workspace for release and says where it is.
+pub(crate) fn build(program: &str) -> Outcome<PathBuf> {
+    let root = metadata::root();
+    let status = Command::new(metadata::cargo())
+        .args(["build", "--release", "--quiet", "--bin", program])
+        .current_dir(&root)
         .status()
         .map_err(|e| format!("cargo build: {e}"))?;
     if !status.success() {
-        return Err("cargo build --release failed".to_owned());
+        return Err(format!("cargo build --release --bin {program} failed"));
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release").join("bentpipe"))
+    Ok(target.join("release").join(program))
 }
 
 #[cfg(test)]

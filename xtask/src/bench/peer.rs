@@ -1,8 +1,9 @@
 //! The same experiment in ns-2 and here, by turns.
 
-use super::measure::{self, median};
+use super::measure;
 use super::{Bench, Report};
 use crate::item::{Item, Verdict};
+use lab::stats::median;
 use std::path::Path;
 
 /// Share of ns-2's CPU time that a run may take.
@@ -74,7 +75,7 @@ fn by_turns(bench: &Bench, ns2: &Path, case: &Case) -> Result<(f64, f64, f64), S
         our_kb = cost.peak_kb.max(our_kb);
         our_goodput = goodput_bps;
     }
-    let (theirs, ours) = (median(theirs), median(ours));
+    let (theirs, ours) = (median(&theirs), median(&ours));
     let ratio = ours / theirs;
     let goodputs = format!("{:.2}, {:.2} Mbit/s", their_goodput / 1e6, our_goodput / 1e6);
     let memory = format!("{}, {} MB", their_kb / 1000, our_kb / 1000);

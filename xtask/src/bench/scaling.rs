@@ -1,11 +1,12 @@
-//! What a flow and a packet cost when there are many: 0.5 Mbit/s of bottleneck and 2.5 packets of buffer for each flow.
+//! What a flow and a packet cost when there are many: 0.5 Mbit/s of bottleneck and 2.5 packets of buffer for
+//! each flow.
 
 use super::Bench;
-use super::measure::median;
 use crate::item::{Item, Verdict};
+use lab::stats::median;
 
-/// A number of flows, how long their run is and how often it is repeated. Small runs are short of CPU time, large
-/// ones of patience.
+/// A number of flows, how long their run is and how often it is repeated. Small runs are short of CPU time,
+/// large ones of patience.
 struct Step {
     flows: u32,
     duration_s: u32,
@@ -72,7 +73,7 @@ fn step(bench: &Bench, step: &Step, floor_kb: u64) -> Result<Figures, String> {
         peak_kb = peak_kb.max(cost.peak_kb);
         packets = segments;
     }
-    let cpu = median(cpu);
+    let cpu = median(&cpu);
     let ns_per_packet = cpu * 1e9 / packets as f64;
     let bytes_per_flow = peak_kb.saturating_sub(floor_kb) as f64 * 1024.0 / f64::from(step.flows - 1);
     println!("{:>6} {packets:>9} {cpu:>8.3} s {ns_per_packet:>10.0} {bytes_per_flow:>14.0}", step.flows);

@@ -1,8 +1,8 @@
 //! What a data packet costs where nothing else does: two hosts, one link, one Reno connection.
 
 use super::Bench;
-use super::measure::median;
 use crate::item::{Item, Verdict};
+use lab::stats::median;
 
 const RUNS: usize = 5;
 /// Nanoseconds of CPU per data packet, both TCP ends and its acknowledgment included.
@@ -15,7 +15,7 @@ pub(super) fn items(bench: &Bench) -> Result<Vec<Item>, String> {
         let (cost, report) = bench.simulate("bench/spine.toml", &[])?;
         ns.push(cost.cpu_s * 1e9 / report.segments as f64);
     }
-    Ok(vec![verdict(median(ns))])
+    Ok(vec![verdict(median(&ns))])
 }
 
 fn verdict(ns: f64) -> Item {

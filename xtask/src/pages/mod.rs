@@ -1,7 +1,7 @@
 //! `pages`: looks at the pages that bentpipe writes in a real browser, narrow and wide, light and dark.
 //!
-//! Texts that overlap or are cut off, pages wider than the window, too little contrast, axes without a unit: each is a fault. With
-//! `--shots DIR` a picture of every view is kept for people to look at.
+//! Texts that overlap or are cut off, pages wider than the window, too little contrast, axes without a unit:
+//! each is a fault. With `--shots DIR` a picture of every view is kept for people to look at.
 
 use crate::item::{Item, Verdict};
 use crate::{Outcome, bench, metadata, program};
@@ -93,7 +93,7 @@ fn look_at_all(
     shots: Option<&Path>,
 ) -> Result<(usize, u64, Vec<String>), String> {
     let root = metadata::root();
-    let bentpipe = bench::build(&root)?;
+    let bentpipe = bench::build("bentpipe")?;
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (mut views, mut texts, mut faults) = (0, 0, blind_spots(browser, folder)?);
     for (name, args) in RUNS {

@@ -2,22 +2,30 @@
 //!
 //! Every rule is a pure function over source text or manifest data, tested on a small sample that breaks it.
 
+mod duplicates;
 mod layers;
-mod machine;
 mod source;
+pub(crate) mod tree;
+mod words;
 
-use crate::Outcome;
 use crate::metadata;
+pub(crate) use layers::is_below_the_drivers;
 use source::{Place, Role};
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
 use std::fmt;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use tree::{File, Lines};
 
 /// Lines a source file may have, tests inside included.
 pub(crate) const FILE_LINES: usize = 500;
 /// Lines a function outside tests may have, from `fn` to its closing brace.
 pub(crate) const FUNCTION_LINES: usize = 70;
+/// Columns a line of a comment may have, with its indentation.
+const COMMENT_COLUMNS: usize = 110;
+/// Comment lines that are wider, and duplicates, that are still to be mended. These numbers may only fall; at
+/// 0 they go, and each such place is a finding.
+const WIDE_COMMENTS: usize = 1951;
+const DUPLICATES: usize = 32;
 
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,124 +62,161 @@ pub(crate) struct Report {
     pub file: Longest,
     /// The longest function outside tests.
     pub function: Longest,
-    /// Files looked at.
+    /// Rust files looked at.
     pub files: usize,
+    /// Places of comment lines that are too wide.
+    wide_comments: Vec<Finding>,
+    /// Lines that product files have in common.
+    duplicates: Vec<Finding>,
 }
 
-/// Runs every rule; prints findings and the two extremes.
-pub(crate) fn command(_args: &[String]) -> Outcome {
-    let report = run(&metadata::root())?;
+/// Runs every rule; prints findings, the two extremes and what the tree holds. `--all` prints places that are
+/// still to be mended too; `--lines` only counts lines, of this tree or of another.
+pub(crate) fn command(args: &[String]) -> Result<(), String> {
+    let root = metadata::root();
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => all_rules(&root, false),
+        ["--all"] => all_rules(&root, true),
+        ["--lines"] => tree::read(&root).map(|files| print_lines(&files)),
+        ["--lines", other] => tree::read(Path::new(other)).map(|files| print_lines(&files)),
+        _ => Err("usage: cargo xtask tidy [--all | --lines [FOLDER]]".to_owned()),
+    }
+}
+
+fn all_rules(root: &Path, with_all: bool) -> Result<(), String> {
+    let files = tree::read(root)?;
+    let report = check(&files)?;
     for finding in &report.findings {
         println!("{finding}");
+    }
+    if with_all {
+        report.wide_comments.iter().chain(&report.duplicates).for_each(|f| println!("{f}"));
     }
     println!("tidy: {} files, {} findings", report.files, report.findings.len());
     println!("tidy: longest file {} lines ({})", report.file.lines, report.file.what);
     println!("tidy: longest function {} lines ({})", report.function.lines, report.function.what);
+    println!(
+        "tidy: still to be mended (--all): {} comment lines over {COMMENT_COLUMNS} columns, {} duplicates",
+        report.wide_comments.len(),
+        report.duplicates.len()
+    );
+    print_lines(&files);
     if report.findings.is_empty() { Ok(()) } else { Err("tidy: failed".to_owned()) }
+}
+
+fn print_lines(files: &[File]) {
+    let Lines { product, all } = Lines::of(files);
+    println!("tidy: {product} product and tool lines of Rust, {all} with tests");
 }
 
 /// Runs every rule over the workspace at `root`.
 ///
 /// # Errors
-/// When a file or cargo's metadata cannot be read.
+/// When git or cargo cannot be asked.
 pub(crate) fn run(root: &Path) -> Result<Report, String> {
+    check(&tree::read(root)?)
+}
+
+fn check(files: &[File]) -> Result<Report, String> {
     let mut report = Report { findings: layers::check(&metadata::packages()?), ..Report::default() };
-    let mut paths = Vec::new();
-    for top in ["crates", "xtask"] {
-        collect(&root.join(top), &mut paths)?;
+    report.findings.extend(words::check(files));
+    for file in files.iter().filter(|f| f.syntax.is_some()) {
+        look_at(&mut report, file);
     }
-    report.findings.extend(machine::check(root)?);
-    let mut texts = Vec::new();
-    for path in paths {
-        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let relative = path.strip_prefix(root).unwrap_or(&path).to_owned();
-        texts.push((relative, text));
+    for duplicate in duplicates::find(files) {
+        let (place, line, _) = duplicate.places[0].clone();
+        report.duplicates.push(Finding { place, line, text: format!("the same lines: {duplicate}") });
     }
-    let test_only: BTreeSet<PathBuf> = texts.iter().flat_map(|(p, t)| source::test_modules(p, t)).collect();
-    for (path, text) in &texts {
-        look_at(&mut report, path, text, &test_only);
-    }
+    limit(&mut report.findings, "WIDE_COMMENTS", &report.wide_comments, WIDE_COMMENTS);
+    limit(&mut report.findings, "DUPLICATES", &report.duplicates, DUPLICATES);
     report.findings.sort_by(|a, b| (&a.place, a.line).cmp(&(&b.place, b.line)));
     Ok(report)
 }
 
-/// Adds one file to the report.
-fn look_at(report: &mut Report, path: &Path, text: &str, test_only: &BTreeSet<PathBuf>) {
-    let name = path.display().to_string();
-    let place =
-        Place { name: &name, role: role(path, test_only), unsafe_allowed: path.starts_with("crates/os") };
-    let checked = source::check(&place, text);
+/// A number that may only fall: more is a finding, and so is less, until the number here is lowered.
+fn limit(findings: &mut Vec<Finding>, name: &str, found: &[Finding], at_most: usize) {
+    let place = "xtask/src/tidy/mod.rs".to_owned();
+    let n = found.len();
+    match n.cmp(&at_most) {
+        Ordering::Equal => {}
+        Ordering::Less => findings.push(Finding { place, line: 1, text: format!("{name}: lower it to {n}") }),
+        Ordering::Greater if at_most == 0 => findings.extend_from_slice(found),
+        Ordering::Greater => {
+            let text = format!("{name}: {n} of at most {at_most}; `cargo xtask tidy --all` lists them");
+            findings.push(Finding { place, line: 1, text });
+        }
+    }
+}
+
+/// Adds one file of Rust to the report.
+fn look_at(report: &mut Report, file: &File) {
+    let name = file.name();
+    let place = Place { name: &name, role: role(file), unsafe_allowed: file.path.starts_with("crates/os") };
+    let checked = source::check(&place, file);
     report.files += 1;
     report.findings.extend(checked.findings);
+    report.wide_comments.extend(checked.wide_comments.into_iter().map(|line| {
+        let text = format!("a comment of more than {COMMENT_COLUMNS} columns");
+        Finding { place: name.clone(), line, text }
+    }));
     report.function = report.function.clone().max(checked.function);
-    if !source::is_generated(text) {
-        report.file = report.file.clone().max(Longest { lines: text.lines().count(), what: name });
+    if !source::is_generated(&file.text) {
+        report.file = report.file.clone().max(Longest { lines: file.text.lines().count(), what: name });
     }
 }
 
 /// What the rules may ask of a file.
-fn role(path: &Path, test_only: &BTreeSet<PathBuf>) -> Role {
-    let mut parts = path.iter().filter_map(|p| p.to_str());
-    let (top, name, folder) = (parts.next(), parts.next(), parts.next());
-    if top == Some("crates") && matches!(folder, Some("tests" | "benches" | "examples")) {
-        return Role::Test;
-    }
-    if path.ancestors().any(|a| test_only.contains(a)) || test_only.contains(&path.with_extension("")) {
-        return Role::Test;
-    }
-    match name {
-        Some(name) if top == Some("crates") && layers::is_below_the_drivers(name) => Role::Engine,
+fn role(file: &File) -> Role {
+    let mut parts = file.path.iter().filter_map(|p| p.to_str());
+    match (parts.next(), parts.next()) {
+        _ if file.is_test => Role::Test,
+        (Some("crates"), Some(name)) if layers::is_below_the_drivers(name) => Role::Engine,
         _ => Role::Driver,
     }
-}
-
-/// All Rust files below `dir`, in a fixed order.
-pub(crate) fn collect(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
-    let fault = |e| format!("{}: {e}", dir.display());
-    let mut entries: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(dir).map_err(fault)? {
-        entries.push(entry.map_err(fault)?.path());
-    }
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            if !path.ends_with("target") {
-                collect(&path, into)?;
-            }
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            into.push(path);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn file(path: &str, text: &str) -> File {
+        File::new(path.into(), text.to_owned())
+    }
+
     #[test]
     fn roles_follow_the_path() {
-        let tests = BTreeSet::from([PathBuf::from("crates/tcp/src/dialogue")]);
-        let role = |p: &str| role(Path::new(p), &tests);
+        let role = |p: &str| role(&file(p, ""));
         assert_eq!(role("crates/tcp/src/lib.rs"), Role::Engine);
         assert_eq!(role("crates/sim/src/report.rs"), Role::Engine);
         assert_eq!(role("crates/cli/src/main.rs"), Role::Driver);
         assert_eq!(role("xtask/src/main.rs"), Role::Driver);
         assert_eq!(role("crates/tcp/tests/dialogue.rs"), Role::Test);
-        assert_eq!(role("crates/wire/examples/fuzz.rs"), Role::Test);
-        assert_eq!(role("crates/tcp/src/dialogue.rs"), Role::Test);
-        assert_eq!(role("crates/tcp/src/dialogue/sack.rs"), Role::Test);
+        assert_eq!(role("fuzz/src/headers.rs"), Role::Test);
     }
 
     #[test]
     fn lengths_are_reported_and_limited() {
         let mut report = Report::default();
         let long = "//\n".repeat(FILE_LINES + 1);
-        look_at(&mut report, Path::new("crates/cli/src/main.rs"), &long, &BTreeSet::new());
+        look_at(&mut report, &file("crates/cli/src/main.rs", &long));
         assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
         assert_eq!(report.file.lines, FILE_LINES + 1);
-        let generated = format!("// @generated\n{long}");
-        look_at(&mut report, Path::new("crates/cli/src/table.rs"), &generated, &BTreeSet::new());
+        look_at(&mut report, &file("crates/cli/src/table.rs", &format!("// @generated\n{long}")));
         assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+    }
+
+    #[test]
+    fn numbers_may_only_fall() {
+        let one = Finding { place: "a.rs".to_owned(), line: 3, text: "wide".to_owned() };
+        let findings = |found: &[Finding], at_most| {
+            let mut findings = Vec::new();
+            limit(&mut findings, "N", found, at_most);
+            findings.into_iter().map(|f| f.text).collect::<Vec<_>>()
+        };
+        let two = [one.clone(), one.clone()];
+        assert_eq!(findings(&two, 2), Vec::<String>::new());
+        assert_eq!(findings(&two, 0), ["wide", "wide"]);
+        assert_eq!(findings(&two[..1], 2), ["N: lower it to 1"]);
+        assert_eq!(findings(&two, 1), ["N: 2 of at most 1; `cargo xtask tidy --all` lists them"]);
     }
 }

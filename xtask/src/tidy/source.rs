@@ -1,10 +1,10 @@
 //! Rules about one source file, read as syntax so that comments, strings and `libm::exp` do not confuse them.
 
-use super::{FILE_LINES, FUNCTION_LINES, Finding, Longest};
+use super::tree::{File, attributes, is_test_only};
+use super::{COMMENT_COLUMNS, FILE_LINES, FUNCTION_LINES, Finding, Longest};
 use proc_macro2::{TokenStream, TokenTree};
-use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, Meta, UseTree};
+use syn::{Item, UseTree};
 
 /// What the rules may ask of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Role {
     Test,
 }
 
-/// Where a text comes from.
+/// Where a text comes from, and which rules hold there.
 pub(super) struct Place<'a> {
     /// Path relative to the workspace.
     pub name: &'a str,
@@ -34,6 +34,8 @@ pub(super) struct Checked {
     pub findings: Vec<Finding>,
     /// Its longest function outside tests.
     pub function: Longest,
+    /// Lines of comments that are too wide.
+    pub wide_comments: Vec<usize>,
 }
 
 /// Modules of std through which code learns about, or changes, the world around it.
@@ -55,17 +57,18 @@ const OPEN_ENDS: [&str; 5] = [
 ];
 
 /// Checks one file.
-pub(super) fn check(place: &Place<'_>, text: &str) -> Checked {
+pub(super) fn check(place: &Place<'_>, file: &File) -> Checked {
     let mut walk = Walk { place, checked: Checked::default() };
-    walk.check_text(text);
-    match syn::parse_file(text) {
-        Ok(file) => {
-            walk.check_unsafe(text);
-            if place.role != Role::Test && !file.attrs.iter().any(is_test_only) {
-                walk.visit_file(&file);
+    walk.check_text(&file.text);
+    match &file.syntax {
+        Some(Ok(syntax)) => {
+            walk.check_unsafe(&file.text);
+            if place.role != Role::Test {
+                walk.visit_file(syntax);
             }
         }
-        Err(e) => walk.finding(e.span().start().line, format!("does not parse: {e}")),
+        Some(Err(e)) => walk.finding(e.span().start().line, format!("does not parse: {e}")),
+        None => {}
     }
     walk.checked
 }
@@ -73,55 +76,6 @@ pub(super) fn check(place: &Place<'_>, text: &str) -> Checked {
 /// True for a file whose head says that a program wrote it.
 pub(super) fn is_generated(text: &str) -> bool {
     text.lines().take(5).any(|l| l.starts_with("//") && l.contains("@generated"))
-}
-
-/// Files and folders (without extension) of the modules that `path` declares for tests only.
-pub(super) fn test_modules(path: &Path, text: &str) -> Vec<PathBuf> {
-    let Ok(file) = syn::parse_file(text) else { return Vec::new() };
-    let is_root = matches!(path.file_stem().and_then(|s| s.to_str()), Some("lib" | "main" | "mod"));
-    let folder = if is_root { path.parent().map(Path::to_owned) } else { Some(path.with_extension("")) };
-    let Some(folder) = folder else { return Vec::new() };
-    file.items
-        .iter()
-        .filter_map(|item| match item {
-            Item::Mod(m) if m.content.is_none() && m.attrs.iter().any(is_test_only) => Some(m),
-            _ => None,
-        })
-        .map(|m| match m.attrs.iter().find_map(path_attribute) {
-            Some(elsewhere) => path.with_file_name(elsewhere).with_extension(""),
-            None => folder.join(m.ident.to_string()),
-        })
-        .collect()
-}
-
-/// The value of `#[path = "..."]`.
-fn path_attribute(attribute: &Attribute) -> Option<String> {
-    let Meta::NameValue(pair) = &attribute.meta else { return None };
-    match &pair.value {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(s), .. }) if pair.path.is_ident("path") => {
-            Some(s.value())
-        }
-        _ => None,
-    }
-}
-
-/// True for `#[test]` and for a `cfg` that holds in tests only.
-fn is_test_only(attribute: &Attribute) -> bool {
-    if attribute.path().is_ident("test") {
-        return true;
-    }
-    attribute.path().is_ident("cfg") && attribute.parse_args::<Meta>().is_ok_and(|m| needs_test(&m))
-}
-
-fn needs_test(meta: &Meta) -> bool {
-    let Meta::List(list) = meta else { return meta.path().is_ident("test") };
-    let inner = list.parse_args_with(syn::punctuated::Punctuated::<Meta, syn::Token![,]>::parse_terminated);
-    let Ok(inner) = inner else { return false };
-    if list.path.is_ident("all") {
-        inner.iter().any(needs_test)
-    } else {
-        list.path.is_ident("any") && !inner.is_empty() && inner.iter().all(needs_test)
-    }
 }
 
 struct Walk<'a> {
@@ -140,6 +94,9 @@ impl Walk<'_> {
             self.finding(1, format!("{lines} lines, at most {FILE_LINES}: split it by what its parts do"));
         }
         for (i, line) in text.lines().enumerate() {
+            if line.trim_start().starts_with("//") && line.chars().count() > COMMENT_COLUMNS {
+                self.checked.wide_comments.push(i + 1);
+            }
             for word in OPEN_ENDS.iter().filter(|w| contains_word(line, w)) {
                 self.finding(
                     i + 1,
@@ -316,23 +273,6 @@ fn contains_word(line: &str, word: &str) -> bool {
         let after = line[at + found.len()..].chars().next();
         !before.is_some_and(is_part) && (word.ends_with('(') || !after.is_some_and(is_part))
     })
-}
-
-fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(i) => &i.attrs,
-        Item::Enum(i) => &i.attrs,
-        Item::Fn(i) => &i.attrs,
-        Item::Impl(i) => &i.attrs,
-        Item::Macro(i) => &i.attrs,
-        Item::Mod(i) => &i.attrs,
-        Item::Static(i) => &i.attrs,
-        Item::Struct(i) => &i.attrs,
-        Item::Trait(i) => &i.attrs,
-        Item::Type(i) => &i.attrs,
-        Item::Use(i) => &i.attrs,
-        _ => &[],
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,13 @@
 
 use super::*;
 
-fn findings(role: Role, text: &str) -> Vec<String> {
+fn checked(role: Role, text: &str) -> Checked {
     let place = Place { name: "sample.rs", role, unsafe_allowed: false };
-    check(&place, text).findings.into_iter().map(|f| f.text).collect()
+    check(&place, &File::new("sample.rs".into(), text.to_owned()))
+}
+
+fn findings(role: Role, text: &str) -> Vec<String> {
+    checked(role, text).findings.into_iter().map(|f| f.text).collect()
 }
 
 fn engine(text: &str) -> usize {
@@ -63,7 +67,7 @@ fn the_word_is_found_everywhere_but_in_comments() {
     assert_eq!(engine(&bad), 1);
     assert_eq!(engine(&format!("// {word}\n#![forbid({word}_code)]")), 0);
     let live = Place { name: "live.rs", role: Role::Driver, unsafe_allowed: true };
-    assert!(check(&live, &bad).findings.is_empty());
+    assert!(check(&live, &File::new("live.rs".into(), bad)).findings.is_empty());
 }
 
 #[test]
@@ -86,11 +90,8 @@ fn long_functions_are_found_outside_tests() {
     assert_eq!(engine(&format!("#[cfg(test)] mod tests {{ {long} }}")), 0);
     assert_eq!(engine(&format!("#[test]\n{long}")), 0);
     assert_eq!(findings(Role::Test, &long).len(), 0);
-    let place = Place { name: "sample.rs", role: Role::Engine, unsafe_allowed: false };
-    assert_eq!(
-        check(&place, &fits).function,
-        Longest { lines: FUNCTION_LINES, what: "f in sample.rs".to_owned() }
-    );
+    let longest = Longest { lines: FUNCTION_LINES, what: "f in sample.rs".to_owned() };
+    assert_eq!(checked(Role::Engine, &fits).function, longest);
 }
 
 #[test]
@@ -99,19 +100,7 @@ fn what_does_not_parse_is_a_finding() {
 }
 
 #[test]
-fn test_modules_in_files_are_known() {
-    let text = "#[cfg(test)] mod dialogue; mod a; #[cfg(test)] mod inline { }";
-    assert_eq!(
-        test_modules(Path::new("crates/tcp/src/lib.rs"), text),
-        [PathBuf::from("crates/tcp/src/dialogue")]
-    );
-    assert_eq!(
-        test_modules(Path::new("crates/tcp/src/x.rs"), text),
-        [PathBuf::from("crates/tcp/src/x/dialogue")]
-    );
-    let moved = "#[cfg(test)] #[path = \"x_tests.rs\"] mod tests;";
-    assert_eq!(
-        test_modules(Path::new("crates/tcp/src/x.rs"), moved),
-        [PathBuf::from("crates/tcp/src/x_tests")]
-    );
+fn wide_comments_are_found() {
+    let wide = format!("fn f() {{}}\n    // {}\n// {}\n", "x".repeat(104), "ü".repeat(107));
+    assert_eq!(checked(Role::Test, &wide).wide_comments, [2]);
 }

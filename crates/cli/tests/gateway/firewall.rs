@@ -1,6 +1,6 @@
 //! Firewalls on the router: what `check` says of them, and what becomes of a start that stops the site's traffic.
 //!
-//! `BENTPIPE_STARTS` is how many starts of each kind there are; the acceptance list asks for as many as the issue does.
+//! `BENTPIPE_STARTS` is how many starts of each kind there are; the acceptance list asks for many.
 
 use crate::lab::{FAR, HOST, Lab, ROUTER, echo, err, ip, out, wait_until};
 use bentpipe_os::{Clock, namespace};

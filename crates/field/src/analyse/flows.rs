@@ -26,14 +26,6 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// When it arrived.
-    pub const fn out(&self) -> Option<u64> {
-        match self.fate {
-            Fate::Out(at) => Some(at),
-            _ => None,
-        }
-    }
-
     /// True when the hop lost it.
     pub const fn is_lost(&self) -> bool {
         matches!(self.fate, Fate::Lost | Fate::Full)
@@ -141,7 +133,7 @@ impl Flow {
         if self.progress.last().is_none_or(|p| ack > p.1) {
             self.progress.push((record.at, ack));
         }
-        if let Some(at) = record.out() {
+        if let Some(at) = record.fate.out() {
             self.seen.push(Seen { at, left: record.at, ack, blocks });
         }
     }

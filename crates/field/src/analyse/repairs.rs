@@ -73,7 +73,7 @@ impl Proofs {
                 for (begin, end) in known.add(begin, end) {
                     let arrived = index.with(begin, end).filter_map(|i| {
                         let sent = &index.flow.sent[i];
-                        Some((sent.out().filter(|out| *out <= seen.left)?, sent.at))
+                        Some((sent.fate.out().filter(|out| *out <= seen.left)?, sent.at))
                     });
                     // of several that may have brought it, the one that came first did
                     let Some(at) = arrived.min().map(|a| a.1) else { continue };

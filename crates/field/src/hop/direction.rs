@@ -75,6 +75,13 @@ pub enum Fate {
     Out(u64),
 }
 
+impl Fate {
+    /// When it was handed over.
+    pub const fn out(self) -> Option<u64> {
+        if let Self::Out(at) = self { Some(at) } else { None }
+    }
+}
+
 /// A packet that leaves.
 #[derive(Debug)]
 pub struct Leaving {

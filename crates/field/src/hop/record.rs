@@ -43,14 +43,6 @@ impl Record {
     pub fn head(&self) -> &[u8] {
         &self.head[..KEPT.min(self.size as usize)]
     }
-
-    /// When it arrived.
-    pub const fn out(&self) -> Option<u64> {
-        match self.fate {
-            Fate::Out(at) => Some(at),
-            _ => None,
-        }
-    }
 }
 
 /// Records as they are written: in pieces, since a list that grows is moved, and the hop would stand still meanwhile.
@@ -92,7 +84,7 @@ pub fn pcap(records: &[Record], at_gateway: bool, to: &mut impl Write) -> io::Re
         if record.forward == at_gateway {
             packets.push((record.at, record));
         } else {
-            packets.extend(record.out().into_iter().chain(record.again).map(|t| (t, record)));
+            packets.extend(record.fate.out().into_iter().chain(record.again).map(|t| (t, record)));
         }
     }
     packets.sort_by_key(|p| p.0);

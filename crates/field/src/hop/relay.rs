@@ -98,7 +98,7 @@ fn deliver(
         let taken = port.send(&VnetHeader::default(), &[IoSlice::new(&leaving.bytes)])?;
         *refused += u64::from(!taken);
         if let Some(record) = log.at(leaving.number) {
-            if record.out().is_some() {
+            if record.fate.out().is_some() {
                 record.again = Some(now);
             } else {
                 (record.fate, record.due) = (Fate::Out(now), leaving.due);

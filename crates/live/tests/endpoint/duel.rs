@@ -61,7 +61,7 @@ pub(crate) const FAIR: Weather = Weather {
     spread: Duration::ZERO,
 };
 
-/// Loss, duplication and reordering as the issue asks for.
+/// Loss, duplication and reordering.
 pub(crate) const FOUL: Weather =
     Weather { loss: 0.01, duplicate: 0.01, reorder: 0.01, spread: Duration::from_millis(4), ..FAIR };
 

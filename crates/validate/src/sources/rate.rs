@@ -82,7 +82,7 @@ static PATIENCE: Group = Group {
 const RATE: f64 = 100e6 / 8.0;
 /// Payload of a packet, and the packet.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
-/// The bounds.
+/// What is asked.
 const NEAR: Tolerance = Tolerance::Relative(0.03);
 const LATEST: Tolerance = Tolerance::AtMost(0.83);
 const SEGMENTS: Tolerance = Tolerance::AtMost(5000.0);

@@ -5,7 +5,10 @@ use std::path::Path;
 
 /// All packets of the corpus with their names, in the order of the names.
 pub(crate) fn load() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    // the fuzzer in `fuzz/` uses it too
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = here.ancestors().map(|folder| folder.join("crates/wire/corpus"));
+    let folder = folders.find(|folder| folder.is_dir()).expect("the corpus is in the workspace");
     let mut packets = Vec::new();
     for entry in fs::read_dir(folder).expect("the corpus lies beside the tests") {
         let path = entry.expect("a readable folder").path();

@@ -1,13 +1,14 @@
-//! Eight flows of mixed kinds and datagrams beside each other (7).
+//! Eight flows of mixed kinds and datagrams beside each other.
 //!
-//! Old receivers get a sixth of a fair share without a gateway; what they gain, others had. So a flow is asked for 0.97 of what it had without, or of its
-//! fair share of the hop (max-min: what nobody else's demand leaves), whichever is less. Nobody is to pay for copies or repairs of another.
+//! Old receivers get a sixth of a fair share without a gateway; what they gain, others had. So a flow is
+//! asked for 0.97 of what it had without, or of its fair share of the hop (max-min: what nobody else's demand
+//! leaves), whichever is less. Nobody is to pay for copies or repairs of another.
 
 use super::run::Bed;
-use crate::accept::List;
-use crate::accept::place::judge;
-use lab::Outcome;
-use lab::stats::mean;
+use crate::Outcome;
+use crate::accept::list::List;
+use lab::stats::Mean;
+use lab::with;
 
 /// Old and modern receivers, slow ones, all senders; and what each asks for at most, Mbit/s.
 const FLOWS: [(&str, f64); 8] = [
@@ -27,7 +28,7 @@ const LOSSES: [(&str, f64); 2] = [("0", 0.0), ("1e-3", 1e-3)];
 const SEEDS: u64 = 5;
 const LEAST: f64 = 0.97;
 
-pub(super) fn check(bed: &Bed, list: &mut List) {
+pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
     for (loss, p) in LOSSES {
         let flows: Vec<String> = FLOWS.iter().map(|(f, _)| format!("--flow {f}")).collect();
         let words = format!("{} --udp 1e6 --loss {loss} --seconds 100 --from 20", flows.join(" "));
@@ -39,21 +40,20 @@ pub(super) fn check(bed: &Bed, list: &mut List) {
         for (i, name) in FLOWS.iter().map(|(name, _)| *name).chain(["udp"]).enumerate() {
             // datagrams that the hop loses are nobody's fault
             let fair = if name == "udp" { fair[i] * (1.0 - 3.0 * p) } else { fair[i] };
-            let shares = pairs.as_ref().map_err(Clone::clone).map(|all| {
-                all.iter().map(|(with, without)| with[i] / without[i].min(fair).max(1e-3)).collect::<Vec<_>>()
+            let shares = with(&pairs, |all| {
+                let share = |(with, without): &(Vec<f64>, Vec<f64>)| with[i] / without[i].min(fair).max(1e-3);
+                Ok(all.iter().map(share).collect::<Vec<_>>())
             });
             let what = format!("mixed, loss {loss}: {name}: >= {LEAST} of without or a fair share");
-            list.line(
-                7,
-                &judge(&what, shares, |all| {
-                    // a fault is what the interval shows, not the mean
-                    let (middle, half) = mean(&all);
-                    let high = if half.is_nan() { middle } else { middle + half };
-                    (format!("{middle:.3} +- {half:.3}"), high >= LEAST)
-                }),
-            );
+            list.judge(what, shares, |all| {
+                // a fault is what the interval shows, not the mean
+                let Mean { value, half } = Mean::of(&all);
+                let high = if half.is_nan() { value } else { value + half };
+                (format!("{value:.3} +- {half:.3}"), high >= LEAST)
+            });
         }
     }
+    Ok(())
 }
 
 /// Max-min: who asks for less than an equal part gets it, the others share the rest.

@@ -1,15 +1,16 @@
-//! A hop that is disturbed, once or all the time (6).
+//! A hop that is disturbed, once or all the time.
 
 use super::run::{Bed, Run};
-use crate::accept::List;
-use crate::accept::place::judge;
-use lab::Outcome;
+use crate::Outcome;
+use crate::accept::list::{Asked, List, Unit};
+use lab::with;
 
 /// When something happens, s; there is time to recover between them.
 const AT: [usize; 3] = [40, 70, 100];
 /// What happens, ms.
 const LENGTHS: [usize; 3] = [50, 100, 500];
-/// Within so many seconds it is over, and then the mean of as many is at least this share of the same time before.
+/// Within so many seconds it is over, and then the mean of as many is at least this share of the same time
+/// before.
 const WITHIN: usize = 10;
 const BACK: f64 = 0.9;
 /// Of the same without the disturbance, or of a bound.
@@ -20,7 +21,7 @@ const FRAMED: f64 = 0.9;
 const LINK: f64 = 23.2;
 const WINDOW: f64 = 65_535.0 * 8.0;
 
-pub(super) fn check(bed: &Bed, list: &mut List) {
+pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
     for receiver in ["--old", ""] {
         let name = if receiver.is_empty() { "modern" } else { "old" };
         for kind in ["hold", "stop"] {
@@ -33,10 +34,7 @@ pub(super) fn check(bed: &Bed, list: &mut List) {
         }
         let run = bed.run(&format!("{receiver} --seconds 75 --at 40:half:10000"), 1);
         once(list, &format!("{name}: half the rate for 10 s"), &run, AT[0], AT[0] + 10);
-        let rate = |words: &str| {
-            let run = bed.run(&format!("{receiver} --seconds 100 --from 40 {words}"), 1);
-            run.and_then(|r| r.figure("/flows/0/goodput_mbps"))
-        };
+        let rate = |words: &str| bed.run(&format!("{receiver} --seconds 100 --from 40 {words}"), 1)?.rate();
         let plain = rate("");
         for (what, words) in [
             ("1 % reordered by up to 20 ms", "--reorder 0.01:20"),
@@ -45,36 +43,25 @@ pub(super) fn check(bed: &Bed, list: &mut List) {
             ("ACKs bunched in 50 ms", "--bunch 50"),
         ] {
             let both = plain.clone().and_then(|plain| Ok((plain, rate(words)?)));
-            list.line(
-                6,
-                &judge(&format!("{name}: {what}: >= {KEPT} of without"), both, |(plain, with)| {
-                    (format!("{with:.2} of {plain:.2} Mbit/s"), with >= KEPT * plain)
-                }),
-            );
+            list.judge(format!("{name}: {what}: >= {KEPT} of without"), both, |(plain, with)| {
+                (format!("{with:.2} of {plain:.2} Mbit/s"), with >= KEPT * plain)
+            });
         }
     }
     for frame in [10.0, 20.0, 50.0] {
-        let bound = LINK.min(WINDOW / frame / 1e3);
+        let least = FRAMED * LINK.min(WINDOW / frame / 1e3);
         let words = format!("--old --frame {frame} --seconds 100 --from 40");
-        let rate = bed.run(&words, 1).and_then(|r| r.figure("/flows/0/goodput_mbps"));
-        list.line(
-            6,
-            &judge(&format!("old: frames of {frame} ms: >= {FRAMED} of {bound:.2}"), rate, |rate| {
-                (format!("{rate:.2} Mbit/s"), rate >= FRAMED * bound)
-            }),
-        );
+        let rate = bed.run(&words, 1).and_then(|run| run.rate());
+        let what = format!("old: frames of {frame} ms, {FRAMED} of the bound");
+        list.figure(&what, rate, Asked::Least(least), Unit("Mbit/s", 1.0, 2));
     }
+    Ok(())
 }
 
 fn once(list: &mut List, name: &str, run: &Outcome<Run>, from: usize, to: usize) {
-    let both = run
-        .as_ref()
-        .map_err(Clone::clone)
-        .and_then(|run| Ok((run.goodput(from - WITHIN, from)?, run.goodput(to + WITHIN, to + 2 * WITHIN)?)));
-    list.line(
-        6,
-        &judge(&format!("{name}: >= {BACK} of before within {WITHIN} s"), both, |(before, after)| {
-            (format!("{after:.2} of {before:.2} Mbit/s"), after >= BACK * before)
-        }),
-    );
+    let both =
+        with(run, |run| Ok((run.goodput(from - WITHIN, from)?, run.goodput(to + WITHIN, to + 2 * WITHIN)?)));
+    list.judge(format!("{name}: >= {BACK} of before within {WITHIN} s"), both, |(before, after)| {
+        (format!("{after:.2} of {before:.2} Mbit/s"), after >= BACK * before)
+    });
 }

@@ -1,7 +1,6 @@
-//! The gateway in a bed that was not made for it (`crates/field`): other emulator, kernel hosts, captures matched packet by packet.
-//!
-//! `cargo xtask accept field modern old` does only these parts. Without `--long` fewer seeds are run, and the lines say how many. `docs/src/field.md` describes bed
-//! and metrics.
+//! The gateway in a bed that was not made for it (`crates/field`): another emulator, kernel hosts, captures
+//! matched packet by packet. `docs/src/field.md` describes bed and metrics. Without `--long` fewer seeds are
+//! run.
 
 mod beside;
 mod disturbed;
@@ -10,53 +9,32 @@ mod old;
 mod ratios;
 mod readers;
 mod run;
-mod start;
-mod untouched;
 
-use super::List;
-use super::place::Place;
-use super::spine::tests_item;
+use super::Part;
+use super::list::List;
+use super::setup::Setup;
 use super::tests::Tests;
+use crate::Outcome;
 use run::Bed;
 
-/// Parts of the list, by what stands on the command line. They are lines 1 to 3, 3, 1, 2 and 4, 5, 6, and 7 to 8 of the issue.
-const PARTS: [&str; 10] = [
-    "modern",
-    "start",
-    "old",
-    "readers",
-    "disturbed",
-    "matrix",
-    "transfers",
-    "mixed",
-    "senders",
-    "untouched",
+pub(super) const PARTS: [Part; 11] = [
+    ("modern", |setup, list| modern::check(&Bed::build(setup)?, list)),
+    ("start", |setup, list| modern::start(&Bed::build(setup)?, list)),
+    ("old", |setup, list| old::check(&Bed::build(setup)?, list)),
+    ("readers", |setup, list| readers::check(&Bed::build(setup)?, list)),
+    ("disturbed", |setup, list| disturbed::check(&Bed::build(setup)?, list)),
+    ("matrix", |setup, list| ratios::matrix(&Bed::build(setup)?, list)),
+    ("transfers", |setup, list| ratios::transfers(&Bed::build(setup)?, list)),
+    ("mixed", |setup, list| beside::check(&Bed::build(setup)?, list)),
+    ("senders", |setup, list| ratios::senders(&Bed::build(setup)?, list)),
+    ("untouched", |setup, list| readers::untouched(&Bed::build(setup)?, list)),
+    ("tests", tests),
 ];
 
-/// Prints the list, or the parts of it that `words` name; true when every line was met.
-pub(super) fn check(words: &[String]) -> Result<bool, String> {
-    let (place, parts) = Place::of("field", words, &PARTS)?;
-    let bed = Bed::build(&place)?;
-    let mut list = List::new();
-    let all = parts.len() == PARTS.len();
-    for part in parts {
-        match part {
-            "modern" => modern::check(&bed, &mut list),
-            "start" => start::check(&bed, &mut list),
-            "old" => old::check(&bed, &mut list),
-            "readers" => readers::check(&bed, &mut list),
-            "disturbed" => disturbed::check(&bed, &mut list),
-            "matrix" => ratios::matrix(&bed, &mut list)?,
-            "transfers" => ratios::transfers(&bed, &mut list),
-            "mixed" => beside::check(&bed, &mut list),
-            "senders" => ratios::senders(&bed, &mut list),
-            _ => untouched::check(&bed, &mut list),
-        }
-    }
-    if all {
-        let run = Tests::of(&["--package", "bentpipe-field"])?;
-        let count = run.count(|t| t.program.starts_with("bentpipe_field"));
-        list.line(0, &tests_item("what measures is itself tested", count, 25));
-    }
-    Ok(list.met)
+/// What measures is itself tested.
+fn tests(_: &Setup, list: &mut List) -> Outcome {
+    let run = Tests::of(&["--package", "bentpipe-field"], &[])?;
+    let count = run.count(|t| t.program.starts_with("bentpipe_field"));
+    list.tests("what measures is itself tested", count, 25);
+    Ok(())
 }

@@ -1,13 +1,14 @@
-//! Modern receivers over a lossy hop: order and repairs (1, 2), goodput and the sender's peace (3).
+//! Modern receivers over a lossy hop: order and repairs, goodput and the sender's peace; and how long a
+//! transfer takes from the start.
 
-use super::run::{Bed, Run, repeats, values};
-use crate::accept::List;
-use crate::accept::place::judge;
-use lab::Outcome;
+use super::run::{Bed, Run, Runs, each, repeats, values};
+use crate::Outcome;
+use crate::accept::list::List;
+use lab::stats::median;
 
 /// Probabilities of loss, and the least goodput from second 40 to 100, Mbit/s.
 const LOSSES: [(&str, f64); 3] = [("1e-4", 22.09), ("1e-3", 22.07), ("1e-2", 21.87)];
-const SEEDS: u64 = 5;
+pub(super) const SEEDS: u64 = 5;
 /// Share of first repairs within 50 ms, and the longest of them, s.
 const PROMPT: f64 = 0.999;
 const LONGEST_S: f64 = 0.2;
@@ -18,9 +19,14 @@ const SPELL: f64 = 50.0;
 /// Of what a sender with small buffers gets over a hop that loses nothing.
 const OF_ITS_BOUND: f64 = 0.95;
 
-pub(super) fn check(bed: &Bed, list: &mut List) {
+/// Transfers of 20 000 000 B from the start: probabilities of loss, and the longest median, s; and their
+/// seeds.
+const STARTS: [(&str, f64); 3] = [("0", 14.6), ("1e-3", 16.5), ("1e-2", 21.0)];
+const START_SEEDS: u64 = 10;
+
+pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
     for (loss, least) in LOSSES {
-        let runs = all(bed, &format!("--loss {loss} --seconds 100 --from 40"));
+        let runs = bed.runs(&format!("--loss {loss} --seconds 100 --from 40"), SEEDS);
         let name = format!("modern, loss {loss}");
         order_and_repairs(list, &name, &runs);
         counted(list, &name, &runs);
@@ -28,116 +34,90 @@ pub(super) fn check(bed: &Bed, list: &mut List) {
         peace(list, &name, &runs);
     }
     if !bed.long {
-        return;
+        return Ok(());
     }
-    let bound =
-        bed.run("--wmem 4194304 --seconds 100 --from 40", 1).and_then(|r| r.figure("/flows/0/goodput_mbps"));
+    let small = "--wmem 4194304 --seconds 100 --from 40";
+    let bound = bed.run(small, 1)?.rate()?;
     for (loss, _) in LOSSES {
-        let runs = all(bed, &format!("--loss {loss} --wmem 4194304 --seconds 100 --from 40"));
+        let runs = bed.runs(&format!("--loss {loss} {small}"), SEEDS);
         let name = format!("modern, tcp_wmem 4 MB, loss {loss}");
-        match &bound {
-            Ok(bound) => goodput(list, &name, &runs, OF_ITS_BOUND * bound),
-            Err(why) => list.line(3, &judge(&name, Err::<(), _>(why.clone()), |()| (String::new(), false))),
-        }
+        goodput(list, &name, &runs, OF_ITS_BOUND * bound);
         peace(list, &name, &runs);
     }
+    Ok(())
 }
 
-/// The runs of a cell.
-pub(super) fn all(bed: &Bed, words: &str) -> Outcome<Vec<Run>> {
-    bed.seeds(SEEDS).map(|seed| bed.run(words, seed)).collect()
+/// From the first data segment to the last byte that the receiver acknowledged.
+pub(super) fn start(bed: &Bed, list: &mut List) -> Outcome {
+    for (loss, most) in STARTS {
+        let runs = bed.runs(&format!("--loss {loss} --bytes 20000000 --seconds 120"), START_SEEDS);
+        let times = each(&runs, |r| r.figure("/flows/0/took_s"));
+        list.judge(format!("20 MB, modern, loss {loss}: median <= {most} s"), times, |all| {
+            let middle = median(&all);
+            (format!("{middle:.2} s of {}", values(&all, 1)), middle <= most)
+        });
+    }
+    Ok(())
 }
 
-/// Figures of all runs, and what becomes of them.
-pub(super) fn each<T>(runs: &Outcome<Vec<Run>>, of: impl Fn(&Run) -> Outcome<T>) -> Outcome<Vec<T>> {
-    runs.as_ref().map_err(Clone::clone)?.iter().map(of).collect()
-}
-
-/// Lines 1 and 2, for any receiver with SACK.
-pub(super) fn order_and_repairs(list: &mut List, name: &str, runs: &Outcome<Vec<Run>>) {
+/// Order and repairs, for any receiver with SACK.
+pub(super) fn order_and_repairs(list: &mut List, name: &str, runs: &Runs) {
     let late = each(runs, |r| r.figure("/flows/0/out_of_order"));
-    list.line(
-        1,
-        &judge(&format!("{name}: first transmissions out of order"), late, |all| {
-            (values(&all, 0), all.iter().all(|late| *late < 0.5))
-        }),
-    );
-    let first = each(runs, |r| {
-        let of = |key: &str| r.figure(&format!("/flows/0/repairs/first/{key}"));
-        Ok((
-            of("n")?,
-            of("within_50_ms")?,
-            r.perhaps("/flows/0/repairs/first/max_s").unwrap_or(0.0),
-            r.figure("/flows/0/repairs/never")?,
-        ))
+    list.judge(format!("{name}: first transmissions out of order"), late, |all| {
+        (values(&all, 0), all.iter().all(|late| *late < 0.5))
     });
-    list.line(
-        2,
-        &judge(&format!("{name}: first repairs, 99.9 % in 50 ms, all in 200"), first, |all| {
-            let sum = |of: fn(&(f64, f64, f64, f64)) -> f64| all.iter().map(of).sum::<f64>();
-            let (n, soon, never) = (sum(|r| r.0), sum(|r| r.1), sum(|r| r.3));
-            let longest = all.iter().fold(0.0, |most: f64, r| most.max(r.2));
-            let met = n > 0.0 && soon >= PROMPT * n && longest <= LONGEST_S && never < 0.5;
-            (format!("{soon} of {n}, longest {longest:.3} s, {never} never"), met)
-        }),
-    );
-    let most =
-        |key: &'static str| each(runs, move |r| Ok(r.perhaps(&format!("/flows/0/repairs/{key}/max_s"))));
-    list.line(
-        2,
-        &judge(&format!("{name}: k-th repairs within 50 ms"), most("later"), |all| {
-            let longest = all.iter().flatten().fold(0.0, |most: f64, s| most.max(*s));
-            (
-                format!("longest {longest:.3} s in {} runs that had some", all.iter().flatten().count()),
-                longest <= SOON_S,
-            )
-        }),
-    );
-    list.line(
-        2,
-        &judge(&format!("{name}: loss to repair, RTT + queue + 50 ms"), most("from_loss"), |all| {
-            let longest = all.iter().flatten().fold(f64::MIN, |most, s| most.max(*s));
-            (format!("RTT + queue + {longest:.3} s"), all.iter().flatten().count() > 0 && longest <= SOON_S)
-        }),
-    );
+    let first = each(runs, |r| {
+        let of = |key: &str| r.figure(&format!("/flows/0/repairs/{key}"));
+        let longest = r.perhaps("/flows/0/repairs/first/max_s").unwrap_or(0.0);
+        Ok([of("first/n")?, of("first/within_50_ms")?, longest, of("never")?])
+    });
+    list.judge(format!("{name}: first repairs, 99.9 % in 50 ms, all in 200"), first, |all| {
+        let sum = |i: usize| all.iter().map(|run| run[i]).sum::<f64>();
+        let (n, soon, never) = (sum(0), sum(1), sum(3));
+        let longest = all.iter().fold(0.0, |most: f64, run| most.max(run[2]));
+        let met = n > 0.0 && soon >= PROMPT * n && longest <= LONGEST_S && never < 0.5;
+        (format!("{soon} of {n}, longest {longest:.3} s, {never} never"), met)
+    });
+    let most = |key: &str| each(runs, |r| Ok(r.perhaps(&format!("/flows/0/repairs/{key}/max_s"))));
+    list.judge(format!("{name}: k-th repairs within 50 ms"), most("later"), |all| {
+        let (longest, n) = longest(&all, 0.0);
+        (format!("longest {longest:.3} s in {n} runs that had some"), longest <= SOON_S)
+    });
+    list.judge(format!("{name}: loss to repair, RTT + queue + 50 ms"), most("from_loss"), |all| {
+        let (longest, n) = longest(&all, f64::MIN);
+        (format!("RTT + queue + {longest:.3} s"), n > 0 && longest <= SOON_S)
+    });
 }
 
-fn counted(list: &mut List, name: &str, runs: &Outcome<Vec<Run>>) {
+/// The largest of those that there are, at least `from`, and their number.
+fn longest(all: &[Option<f64>], from: f64) -> (f64, usize) {
+    (all.iter().flatten().fold(from, |most, s| most.max(*s)), all.iter().flatten().count())
+}
+
+fn counted(list: &mut List, name: &str, runs: &Runs) {
     let pairs = each(runs, |r| Ok((r.figure("/gateway/flows/flows/0/lost")?, r.figure("/flows/0/lost")?)));
-    list.line(
-        2,
-        &judge(&format!("{name}: losses as the gateway counts them"), pairs, |all| {
-            let near = |(told, real): &(f64, f64)| (told - real).abs() <= (0.05 * real).max(2.0);
-            let words: Vec<String> = all.iter().map(|(told, real)| format!("{told}/{real}")).collect();
-            (words.join(" "), all.iter().all(near))
-        }),
-    );
+    list.judge(format!("{name}: losses as the gateway counts them"), pairs, |all| {
+        let near = |(told, real): &(f64, f64)| (told - real).abs() <= (0.05 * real).max(2.0);
+        let words: Vec<String> = all.iter().map(|(told, real)| format!("{told}/{real}")).collect();
+        (words.join(" "), all.iter().all(near))
+    });
 }
 
-fn goodput(list: &mut List, name: &str, runs: &Outcome<Vec<Run>>, least: f64) {
-    let rates = each(runs, |r| r.figure("/flows/0/goodput_mbps"));
-    let again = runs.as_ref().map(|r| repeats(r)).unwrap_or_default();
-    list.line(
-        3,
-        &judge(&format!("{name}: >= {least:.2} Mbit/s"), rates, |all| {
-            (values(&all, 2) + &again, all.iter().all(|rate| *rate >= least))
-        }),
-    );
+fn goodput(list: &mut List, name: &str, runs: &Runs, least: f64) {
+    list.judge(format!("{name}: >= {least:.2} Mbit/s"), each(runs, Run::rate), |all| {
+        (values(&all, 2) + &repeats(runs), all.iter().all(|rate| *rate >= least))
+    });
 }
 
-fn peace(list: &mut List, name: &str, runs: &Outcome<Vec<Run>>) {
+fn peace(list: &mut List, name: &str, runs: &Runs) {
     let heard = each(runs, |r| {
         let of = |key: &str| r.figure(&format!("/flows/0/{key}"));
         Ok([of("sender/retransmits_from_10s")?, of("lost_steady")?, of("sender/longest_spell_from_10s")?])
     });
-    list.line(
-        3,
-        &judge(&format!("{name}: the sender resends <= max(3, 1 %), spells <= 50"), heard, |all| {
-            let quiet =
-                |[again, lost, spell]: &[f64; 3]| *again <= (HEARD.0 * lost).max(HEARD.1) && *spell <= SPELL;
-            let words: Vec<String> =
-                all.iter().map(|[again, lost, spell]| format!("{again} of {lost} ({spell})")).collect();
-            (words.join(", "), all.iter().all(quiet))
-        }),
-    );
+    list.judge(format!("{name}: the sender resends <= max(3, 1 %), spells <= 50"), heard, |all| {
+        let quiet =
+            |[again, lost, spell]: &[f64; 3]| *again <= (HEARD.0 * lost).max(HEARD.1) && *spell <= SPELL;
+        let words = all.iter().map(|[again, lost, spell]| format!("{again} of {lost} ({spell})"));
+        (words.collect::<Vec<_>>().join(", "), all.iter().all(quiet))
+    });
 }

@@ -1,40 +1,42 @@
-//! Receivers of 65 535 B whose program reads slowly, in turns, or stops (5): all simulated, and live; without `--long` one live case of each kind.
+//! Receivers of 65 535 B whose program reads slowly, in turns, or stops: all simulated, and live; without
+//! `--long` one live case of each kind.
 
 use super::run::Bed;
-use crate::accept::List;
-use crate::accept::place::judge;
+use crate::Outcome;
+use crate::accept::list::List;
 use crate::item::{Item, Verdict};
-use lab::Outcome;
 
 const A_FEW: [&str; 3] = ["12 Mbit/s", "24/2 Mbit/s every 5 s", "stops of 0.5 s"];
 /// Cases that there are.
 const CASES: usize = 26;
 
-pub(super) fn check(bed: &Bed, list: &mut List) {
-    told(list, (5, "readers, simulated"), bed.text(&["readers"]), CASES);
+/// Kinds of connections whose captures before and after the gateway are compared.
+const KINDS: usize = 6;
+
+pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
+    lines(list, "readers, simulated", &bed.text(&["readers"])?, CASES);
     if bed.long {
-        told(list, (5, "readers, live"), bed.text(&["readers", "--live"]), CASES);
-        return;
+        lines(list, "readers, live", &bed.text(&["readers", "--live"])?, CASES);
+        return Ok(());
     }
     for case in A_FEW {
-        told(list, (5, "readers, live"), bed.text(&["readers", "--live", "--only", case]), 1);
+        lines(list, "readers, live", &bed.text(&["readers", "--live", "--only", case])?, 1);
     }
+    Ok(())
+}
+
+/// What the gateway must not change.
+pub(super) fn untouched(bed: &Bed, list: &mut List) -> Outcome {
+    lines(list, "before and after the gateway", &bed.text(&["untouched"])?, KINDS);
+    Ok(())
 }
 
 /// The lines that the program prints: what, figures, verdict.
-pub(super) fn told(list: &mut List, (number, how): (u32, &str), text: Outcome<String>, expected: usize) {
-    let items = text.map(|text| text.lines().map(|l| item(how, l)).collect::<Vec<_>>());
-    match items {
-        Ok(items) => {
-            for item in &items {
-                list.line(number, item);
-            }
-            if items.len() != expected {
-                let figure = format!("{} of {expected}", items.len());
-                list.line(number, &Item::new(format!("{how}: cases"), figure, Verdict::Miss));
-            }
-        }
-        Err(why) => list.line(number, &judge(how, Err::<(), _>(why), |()| (String::new(), false))),
+fn lines(list: &mut List, how: &str, text: &str, expected: usize) {
+    text.lines().for_each(|line| list.item(&item(how, line)));
+    let n = text.lines().count();
+    if n != expected {
+        list.miss(format!("{how}: cases"), &format!("{n} of {expected}"));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Runs of the bed: `field` as a program, and its figures.
 
-use crate::accept::place::Place;
-use crate::metadata;
-use lab::Outcome;
+use crate::accept::setup::Setup;
+use crate::{Outcome, bench};
+use lab::with;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,16 +27,9 @@ pub(super) struct Run {
 }
 
 impl Bed {
-    pub(super) fn build(place: &Place) -> Result<Self, String> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let root = metadata::root();
-        let words = ["build", "--release", "--quiet", "--package", "bentpipe-field"];
-        let done = Command::new(cargo).args(words).current_dir(&root).status();
-        if !done.map_err(|e| format!("cargo build: {e}"))?.success() {
-            return Err("bentpipe-field cannot be built".to_owned());
-        }
-        let field = place.bentpipe.with_file_name("field");
-        Ok(Self { field, bentpipe: place.bentpipe.clone(), long: place.long })
+    pub(super) fn build(setup: &Setup) -> Outcome<Self> {
+        let bentpipe = setup.bentpipe()?.to_owned();
+        Ok(Self { field: bench::build("field")?, bentpipe, long: setup.long })
     }
 
     /// The seeds of a cell that has `all`.
@@ -44,10 +37,14 @@ impl Bed {
         1..=if self.long { all } else { all.div_ceil(5) }
     }
 
-    /// Runs `field WORDS`; what it prints.
+    /// Runs `field WORDS` with the gateway, or without where `words` say so; what it prints.
     pub(super) fn text(&self, words: &[&str]) -> Outcome<String> {
         let mut command = Command::new(&self.field);
-        command.args(words).arg("--bin").arg(&self.bentpipe);
+        command.args(words);
+        // the word for no gateway must not stand beside the program's path
+        if !words.contains(&"--no-gateway") {
+            command.arg("--bin").arg(&self.bentpipe);
+        }
         let done = command.output().map_err(|e| format!("{}: {e}", self.field.display()))?;
         if done.status.success() {
             return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
@@ -55,16 +52,19 @@ impl Bed {
         Err(format!("field {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
     }
 
-    /// One run of the bed with the gateway, or without where `words` say so; again when the machine stood still.
+    /// The runs of a cell that has so many seeds.
+    pub(super) fn runs(&self, words: &str, seeds: u64) -> Runs {
+        self.seeds(seeds).map(|seed| self.run(words, seed)).collect()
+    }
+
+    /// One run of the bed; again when the machine stood still.
     pub(super) fn run(&self, words: &str, seed: u64) -> Outcome<Run> {
         let seed = seed.to_string();
         let mut all: Vec<&str> = words.split_whitespace().collect();
         all.extend(["--seed", &seed, "--json"]);
         let mut repeated = Vec::new();
         loop {
-            // the word for no gateway must come after the program's path
-            let without = all.contains(&"--no-gateway");
-            let text = if without { self.without(&all)? } else { self.text(&all)? };
+            let text = self.text(&all)?;
             let figures: Value = serde_json::from_str(&text).map_err(|e| format!("field: {e}: {text}"))?;
             let still = figures["watchdog"]["over_15_ms_at"].as_array().map_or(0, Vec::len);
             // of many programs on few processors some always wait
@@ -74,18 +74,22 @@ impl Bed {
             repeated.push(format!("seed {seed}: {} ms", figures["watchdog"]["worst_ms"]));
         }
     }
+}
 
-    fn without(&self, words: &[&str]) -> Outcome<String> {
-        let done = Command::new(&self.field).args(words).output();
-        let done = done.map_err(|e| format!("{}: {e}", self.field.display()))?;
-        if done.status.success() {
-            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
-        }
-        Err(format!("field {}: {}", words.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
-    }
+/// The runs of a cell.
+pub(super) type Runs = Outcome<Vec<Run>>;
+
+/// A figure of each run of a cell.
+pub(super) fn each<T>(runs: &Runs, of: impl Fn(&Run) -> Outcome<T>) -> Outcome<Vec<T>> {
+    with(runs, |runs| runs.iter().map(of).collect())
 }
 
 impl Run {
+    /// Goodput of the only flow, Mbit/s.
+    pub(super) fn rate(&self) -> Outcome<f64> {
+        self.figure("/flows/0/goodput_mbps")
+    }
+
     /// A figure by its path; an absent one is a fault.
     pub(super) fn figure(&self, path: &str) -> Outcome<f64> {
         let value = self.figures.pointer(path).and_then(Value::as_f64);
@@ -118,8 +122,8 @@ pub(super) fn values(all: &[f64], digits: usize) -> String {
 }
 
 /// What is said of runs that were repeated.
-pub(super) fn repeats(runs: &[Run]) -> String {
-    let all: Vec<&str> = runs.iter().flat_map(|r| &r.repeated).map(String::as_str).collect();
+pub(super) fn repeats(runs: &Runs) -> String {
+    let all: Vec<&str> = runs.iter().flatten().flat_map(|r| &r.repeated).map(String::as_str).collect();
     if all.is_empty() { String::new() } else { format!(" (repeated: {})", all.join(", ")) }
 }
 
@@ -135,7 +139,7 @@ mod unit {
         assert_eq!(run.goodput(1, 3), Ok(4.0));
         assert!(run.goodput(1, 4).is_err());
         assert_eq!(run.figure("/flows/0/x").unwrap_err(), "a run without /flows/0/x why");
-        assert_eq!(repeats(&[run]), " (repeated: seed 1: 20 ms)");
+        assert_eq!(repeats(&Ok(vec![run])), " (repeated: seed 1: 20 ms)");
         assert_eq!(values(&[1.0, 2.55], 1), "1.0 2.5");
     }
 }

@@ -1,13 +1,14 @@
-//! The gateway is killed, started again, stopped as planned (5).
+//! The gateway is killed, started again, stopped as planned.
 
-use crate::accept::List;
-use crate::accept::place::{Place, judge};
-use crate::item::Item;
-use lab::Outcome;
-use lab::death::{Fate, Outcomes, Trial, run};
-use lab::routed::Routed;
+use super::routed::Routed;
+use super::transfer::{Course, Fate, Outcomes, Trial, run};
+use crate::Outcome;
+use crate::accept::list::List;
+use crate::accept::setup::Setup;
 use lab::scenario::OneLink;
+use lab::stats::median;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::thread;
 
 /// Of the long transfers: table 2 of TCP-SuperCharger.
@@ -25,34 +26,35 @@ const SHORT: (u32, u64, &str, f64) = (500, 1_000_000, "100 Mbit/s", 12.0);
 /// No interval of 200 ms with less than this share of the median before it: a dip.
 const DIP: f64 = 0.5;
 
-pub(super) fn check(place: &Place, list: &mut List) {
-    short(place, list);
+pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
+    let bentpipe = setup.bentpipe()?;
+    short(bentpipe, list);
     for loss in [0.0, 1e-4] {
         for fate in [Fate::Killed, Fate::Restarted] {
-            for (family, outcome) in both(place, (loss, BUFFER), fate, LONG) {
-                list.line(5, &long(family, loss, fate, outcome));
+            for (family, outcome) in both(bentpipe, (loss, BUFFER), fate) {
+                long(list, family, loss, fate, outcome);
             }
         }
     }
-    // afterwards nothing limits the sender but its congestion window, which may have grown to twice what is on the way: room for that, and room for half of it
+    // afterwards nothing limits the sender but its congestion window, which may have grown to twice what is
+    // on the way: room for that, and room for half of it
     for buffer in ["12 MB", BUFFER] {
-        for (family, outcome) in both(place, (0.0, buffer), Fate::Stopped, 60_000_000) {
-            list.line(5, &stopped(family, buffer, outcome));
+        for (family, outcome) in both(bentpipe, (0.0, buffer), Fate::Stopped) {
+            stopped(list, family, buffer, outcome);
         }
     }
+    Ok(())
 }
 
-/// The same over IPv4 and IPv6, each on a hop of its own, at the same time.
-fn both(
-    place: &Place,
-    (loss, buffer): (f64, &str),
-    fate: Fate,
-    bytes: u64,
-) -> Vec<(&'static str, Outcome<Outcomes>)> {
+/// Over IPv4 and IPv6, each on a hop of its own, at the same time.
+fn both(bentpipe: &Path, (loss, buffer): (f64, &str), fate: Fate) -> Vec<(&'static str, Outcome<Outcomes>)> {
     let one = |v6: bool| {
-        let link = OneLink { rate: RATE, delay: "500 ms", buffer, loss, ber: 0.0, seed: 5 + u64::from(v6) };
-        let routed = Routed::new(&place.bentpipe, &link)?;
-        run(&routed, &Trial { rate: RATE, transfers: 1, bytes, v6, fate, at: AT })
+        let seed = 5 + u64::from(v6);
+        let link = OneLink { rate: RATE, delay: "500 ms", buffer, loss, seed, ..OneLink::CLEAN };
+        run(
+            &Routed::new(bentpipe, &link)?,
+            &Trial { rate: RATE, transfers: 1, bytes: LONG, v6, fate, at: AT },
+        )
     };
     thread::scope(|scope| {
         let threads =
@@ -64,12 +66,17 @@ fn both(
     })
 }
 
-fn long(family: &str, loss: f64, fate: Fate, outcome: Outcome<Outcomes>) -> Item {
+/// The only transfer of a trial.
+fn only(outcomes: Outcomes) -> Outcome<(Course, Outcomes)> {
+    let course = outcomes.courses.first().cloned().ok_or("no transfer")?;
+    Ok((course, outcomes))
+}
+
+fn long(list: &mut List, family: &str, loss: f64, fate: Fate, outcome: Outcome<Outcomes>) {
     let loss = if loss > 0.0 { format!("loss {loss:e}") } else { "no loss".to_owned() };
     let done = if fate == Fate::Restarted { "killed, run again, accelerated again" } else { "killed" };
     let what = format!("60 MB at 24 Mbit/s, 1000 ms, {family}, {loss}: {done}; intact");
-    judge(&what, outcome, |o| {
-        let Some(course) = o.courses.first() else { return ("no transfer".to_owned(), false) };
+    list.judge(what, outcome.and_then(only), |(course, o)| {
         let mut figure = format!(
             "{} bytes{}, {:.1} s, {:.2} Mbit/s before",
             course.bytes,
@@ -91,15 +98,14 @@ fn long(family: &str, loss: f64, fate: Fate, outcome: Outcome<Outcomes>) -> Item
             let _ = write!(figure, ", {:.2} after", course.goodput(AT, course.seconds) / 1e6);
         }
         (figure, met)
-    })
+    });
 }
 
-fn stopped(family: &str, buffer: &str, outcome: Outcome<Outcomes>) -> Item {
+fn stopped(list: &mut List, family: &str, buffer: &str, outcome: Outcome<Outcomes>) {
     let what = format!(
         "24 Mbit/s, 1000 ms, queue {buffer}, {family}: planned stop, no 200 ms of the next 5 RTT below half the median before; intact"
     );
-    judge(&what, outcome, |o| {
-        let Some(course) = o.courses.first() else { return ("no transfer".to_owned(), false) };
+    list.judge(what, outcome.and_then(only), |(course, o)| {
         let poorest = course.poorest(AT, AT + 5.0 * RTT, 2.0);
         let figure = format!(
             "poorest {:.2} of it, {:.2} Mbit/s before, {:.2} in the 5 s after, {:.1} s in all{}",
@@ -110,44 +116,42 @@ fn stopped(family: &str, buffer: &str, outcome: Outcome<Outcomes>) -> Item {
             if course.intact { "" } else { ", NOT INTACT" }
         );
         (figure, course.intact && o.ended_before == 0 && poorest >= DIP)
-    })
+    });
 }
 
 /// Many short ones; the same without a gateway says how long they may take.
-fn short(place: &Place, list: &mut List) {
+fn short(bentpipe: &Path, list: &mut List) {
     let (transfers, bytes, rate, at) = SHORT;
     let one = |v6: bool, fate: Fate| {
-        let link = OneLink { rate, delay: "275 ms", buffer: "7 MB", loss: 0.0, ber: 0.0, seed: 5 };
-        run(&Routed::new(&place.bentpipe, &link)?, &Trial { rate, transfers, bytes, v6, fate, at })
+        let link = OneLink { rate, delay: "275 ms", buffer: "7 MB", seed: 5, ..OneLink::CLEAN };
+        run(&Routed::new(bentpipe, &link)?, &Trial { rate, transfers, bytes, v6, fate, at })
     };
     let times = |o: &Outcomes| {
         let all: Vec<f64> = o.courses.iter().map(|c| c.seconds).collect();
-        (lab::stats::median(&all), all.iter().copied().fold(0.0, f64::max))
+        (median(&all), all.iter().copied().fold(0.0, f64::max))
     };
     for (family, v6) in [("IPv4", false), ("IPv6", true)] {
-        let without = one(v6, Fate::Absent);
-        let usual = without.as_ref().map(&times).map_err(Clone::clone);
+        let usual = one(v6, Fate::Absent).map(|o| times(&o));
         for fate in [Fate::Killed, Fate::Restarted] {
-            let done = if fate == Fate::Restarted { "killed and run again" } else { "killed" };
+            let again = fate == Fate::Restarted;
+            let done = if again { "killed and run again" } else { "killed" };
             let what = format!(
                 "500 transfers of 1 MB, 100 Mbit/s, 550 ms, {family}: {done}; intact, none over 10 times the median without"
             );
             let outcome = usual.clone().and_then(|usual| Ok((usual, one(v6, fate)?)));
-            list.line(
-                5,
-                &judge(&what, outcome, |((median, slowest), o)| {
-                    let intact = o.courses.iter().filter(|c| c.intact).count();
-                    let (now, worst) = times(&o);
-                    let again = if fate == Fate::Restarted { format!(", {} accelerated again", o.again) } else { String::new() };
-                    let figure = format!(
-                        "{intact} intact, median {now:.1} s, slowest {worst:.1}; without {median:.1} and {slowest:.1}; {} had ended before{again}",
-                        o.ended_before
-                    );
-                    let in_the_middle = o.ended_before < transfers * 9 / 10;
-                    let met = intact == transfers as usize && worst <= 10.0 * median && in_the_middle;
-                    (figure, met && (fate != Fate::Restarted || o.again > 0))
-                }),
-            );
+            list.judge(what, outcome, |((median, slowest), o)| {
+                let intact = o.courses.iter().filter(|c| c.intact).count();
+                let (now, worst) = times(&o);
+                let ended = o.ended_before;
+                let mut figure = format!(
+                    "{intact} intact, median {now:.1} s, slowest {worst:.1}; without {median:.1} and {slowest:.1}; {ended} had ended before"
+                );
+                if again {
+                    let _ = write!(figure, ", {} accelerated again", o.again);
+                }
+                let met = intact == transfers as usize && worst <= 10.0 * median && ended < transfers * 9 / 10;
+                (figure, met && (!again || o.again > 0))
+            });
         }
     }
 }

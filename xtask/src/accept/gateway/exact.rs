@@ -1,31 +1,39 @@
-//! Every byte, and every end (4), in both families and with all options (8).
+//! Every byte, and every end, in both families and with all options.
 
-use crate::accept::List;
-use crate::accept::place::Place;
-use crate::accept::spine::{cargo_with, tests_item};
+use crate::Outcome;
+use crate::accept::list::List;
+use crate::accept::setup::{Setup, run_cargo};
 use crate::accept::tests::Tests;
 use crate::item::{Item, Verdict};
 
-/// Conversations that the issue asks for.
+/// Conversations.
 const CONVERSATIONS: u32 = 200;
-/// Named tests for what splitting proxies get wrong, without a gateway as a process of its own.
+/// Named tests for what splitting proxies get wrong: those of kernel TCP over a data path, at least, and
+/// those of the gateway as a process.
 const PEPS: usize = 6;
+const ALIVE: [&str; 2] =
+    ["few_descriptors_are_enough_for_many_connections", "when_it_is_killed_the_kernel_forwards_by_itself"];
 /// Groups of hosts: with and without timestamps and SACK.
 const GROUPS: usize = 4;
 
-pub(super) fn check(_: &Place, list: &mut List) {
+pub(super) fn check(_: &Setup, list: &mut List) -> Outcome {
     let name = "random_conversations_arrive_byte_for_byte";
     let test = ["test", "--package", "bentpipe-accelerate", "--test", "exact", "--", "--show-output", name];
-    let (text, ok) = cargo_with(&test, &[("BENTPIPE_CONVERSATIONS", &CONVERSATIONS.to_string())]);
-    list.line(4, &conversations(&text, ok));
-    for group in groups(&text) {
-        list.line(8, &Item::new("exact in both families", group, Verdict::of(ok)));
+    let (text, ok) = run_cargo(&test, &[("BENTPIPE_CONVERSATIONS", &CONVERSATIONS.to_string())]);
+    list.item(&conversations(&text, ok));
+    let groups = groups(&text);
+    for group in &groups {
+        list.item(&Item::new("exact in both families", *group, Verdict::of(ok)));
     }
-    if groups(&text).len() != GROUPS {
-        let figure = format!("{} of {GROUPS} groups of hosts", groups(&text).len());
-        list.line(8, &Item::new("with and without timestamps and SACK", figure, Verdict::Miss));
+    if groups.len() != GROUPS {
+        let figure = format!("{} of {GROUPS} groups of hosts", groups.len());
+        list.miss("with and without timestamps and SACK", &figure);
     }
-    list.line(4, &peps());
+    let packages = ["--package", "bentpipe-accelerate", "--package", "bentpipe-cli"];
+    let mut run = Tests::of(&[&packages[..], &["--test", "exact", "--test", "gateway"]].concat(), &[])?;
+    run.all.retain(|t| t.name.starts_with("peps::") || ALIVE.contains(&t.name.as_str()));
+    list.all_tests("what splitting proxies get wrong, tests by name", &run, PEPS + ALIVE.len());
+    Ok(())
 }
 
 /// Lines that tell of a group of hosts.
@@ -40,36 +48,6 @@ fn conversations(text: &str, ok: bool) -> Item {
     let figure = skipped.or(found).unwrap_or("they did not come to their end");
     let what = format!("{CONVERSATIONS} conversations, loss, copies, overtaking, 3 s outages");
     Item::new(what, figure, Verdict::of(ok && all && skipped.is_none()))
-}
-
-/// The cases in which PEPsal fails: those of kernel TCP over a data path, and the two of the gateway as a process.
-fn peps() -> Item {
-    let chosen = [
-        "--package",
-        "bentpipe-accelerate",
-        "--package",
-        "bentpipe-cli",
-        "--test",
-        "exact",
-        "--test",
-        "gateway",
-    ];
-    let what = "what splitting proxies get wrong, tests by name";
-    let run = match Tests::of(&chosen) {
-        Ok(run) => run,
-        Err(why) => return Item::new(what, why.lines().next().unwrap_or_default(), Verdict::Miss),
-    };
-    let alive = [
-        "few_descriptors_are_enough_for_many_connections",
-        "when_it_is_killed_the_kernel_forwards_by_itself",
-    ];
-    let is_one = |name: &str| name.starts_with("peps::") || alive.contains(&name);
-    let mut item = tests_item(what, run.count(|t| is_one(&t.name)), PEPS + alive.len());
-    if !run.skipped.is_empty() {
-        item.figure = format!("{}, {} skipped", item.figure, run.skipped.len());
-        item.verdict = Verdict::Miss;
-    }
-    item
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
-//! Losses within the hop (2).
+//! Losses within the hop.
 
-use crate::accept::List;
-use crate::accept::place::{Place, judge};
-use lab::gateway_hops::{BDP, Hop, RATE_BPS, Receiver, toml};
-use lab::gateway_programs::{Transfer, Transferred};
-use lab::gateway_runs::{How, Job, Of, Ran};
-use lab::{Outcome, Rig, Who};
+use super::hops::{BDP, Hop, PRODUCTS, RATE_BPS, Receiver, toml};
+use super::programs::{Transfer, Transferred};
+use super::runs::{How, Job, Of, Ran};
+use crate::Outcome;
+use crate::accept::list::{Asked, List, MBIT_S};
+use crate::accept::setup::Setup;
+use lab::stats::Mean;
+use lab::{Rig, Who};
 
 /// Goodput counts from here to the end, s.
 const MEASURE_S: (u64, u64) = (40, 100);
-/// Full rate as the issue has it: 99.5 % of the hop, 1460 of 1500 B.
+/// Full rate: 99.5 % of the hop, 1460 of 1500 B.
 const FULL_BPS: f64 = 23.25e6;
 /// Loss probabilities, and what an old receiver is to get.
 const LOSSES: [(f64, f64); 3] = [(1e-4, 20.0e6), (1e-3, 10.5e6), (1e-2, 8.5e6)];
@@ -33,88 +35,63 @@ const HOPS: [Hop<'static>; 3] = [
 ];
 /// Scenarios have no BBR: programs do.
 const BBR: Hop<'static> = Hop { name: "bbr", tcp: "bbr", receiver: Receiver::Modern, ..Hop::OLD };
-/// What BBR makes of a hop that loses nothing: it rests for two round trips in about twelve seconds to see the shortest one (PROBE_RTT), and nobody can send
-/// for it meanwhile.
+/// What BBR makes of a hop that loses nothing: it rests for two round trips in about twelve seconds to see
+/// the shortest one (PROBE_RTT), and nobody can send for it meanwhile.
 const CLEAN: Hop<'static> = Hop { name: "clean", gateway: false, ..BBR };
 
 /// Those with a gateway.
 const GATEWAYS: [&str; 3] = ["old", "cubic", "bbr"];
 
-/// Runs with one loss probability and seed.
+/// Live runs with one loss probability and seed.
 struct Cell {
     loss: f64,
-    seed: u64,
     ran: Ran,
-    bbr: Option<(Ran, Transferred)>,
+    bbr: (Ran, Transferred),
 }
 
 type Cells = Outcome<Vec<Cell>>;
 
-pub(super) fn check(place: &Place, list: &mut List) {
-    let rig = place.rig(Who::Ourselves);
-    let rig = rig.as_ref().map_err(Clone::clone);
-    let all: Vec<_> = LOSSES.iter().flat_map(|(loss, _)| (1..=SEEDS).map(|seed| (*loss, seed))).collect();
-    let clean = rig.clone().and_then(|rig| Transfer::start(rig, &CLEAN, 0.0, 1, MEASURE_S.1, CLEAN.name));
-    let live = rig.clone().and_then(|rig| runs(rig, How::Live, &all));
-    let clean = clean.and_then(|transfer| {
-        let result = transfer.result().to_owned();
-        transfer.job.wait(MEASURE_S.1)?;
-        Transferred::read(&result)?.rate_bps(MEASURE_S.0 as f64)
-    });
-    let what = "bbr without a gateway, no loss: what it asks for itself (reported)";
-    list.line(2, &judge(what, clean, |bps| (format!("{:.2} Mbit/s", bps / 1e6), true)));
+pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
+    let rig = setup.rig(Who::Ourselves)?;
+    let clean = Transfer::start(&rig, &CLEAN, 0.0, 1, MEASURE_S.1, CLEAN.name);
+    let live = live(&rig);
+    let clean = clean.and_then(|transfer| transfer.wait(MEASURE_S.1)?.1.rate_bps(MEASURE_S.0 as f64));
+    list.figure("bbr without a gateway, no loss: what it asks for itself", clean, Asked::Nothing, MBIT_S);
     for (loss, least) in LOSSES {
-        let got = |hop: &str| goodputs(&live, loss, hop);
-        let asked = |what: &str, least: f64| format!("{what}, loss {loss:e}: >= {:.2} Mbit/s", least / 1e6);
-        list.line(
-            2,
-            &judge(&asked("old receiver, cubic", least), got("old"), |all| {
-                (rates(&all), mean(&all) >= least)
-            }),
-        );
-        list.line(
-            2,
-            &judge(
-                &format!("old receiver without a gateway, loss {loss:e} (reported)"),
-                got("bare"),
-                |all| (rates(&all), true),
-            ),
-        );
+        let mut line = |what: &str, hop: &str, least: Option<f64>| {
+            let bound = least.map_or(" (reported)".to_owned(), |bps| format!(": >= {:.2} Mbit/s", bps / 1e6));
+            list.judge(format!("{what}, loss {loss:e}{bound}"), goodputs(&live, loss, hop), |all| {
+                (rates(&all), least.is_none_or(|least| mean(&all) >= least))
+            });
+        };
+        line("old receiver, cubic", "old", Some(least));
+        line("old receiver without a gateway", "bare", None);
         let least = 0.95 * (1.0 - loss) * FULL_BPS;
-        for hop in ["cubic", "bbr"] {
-            let what = asked(&format!("modern receiver, {hop}"), least);
-            list.line(2, &judge(&what, got(hop), |all| (rates(&all), mean(&all) >= least)));
-        }
+        line("modern receiver, cubic", "cubic", Some(least));
+        line("modern receiver, bbr", "bbr", Some(least));
     }
     for (loss, _) in LOSSES {
         for hop in GATEWAYS {
             let what = format!("{hop}, loss {loss:e}: sender untouched by >= 99 % of losses");
-            list.line(2, &judge(&what, heard(&live, loss, hop), Heard::verdict));
+            list.judge(what, heard(&live, loss, hop), Heard::verdict);
         }
     }
     for (loss, _) in LOSSES {
-        let what = format!("held for one flow, loss {loss:e}: <= 3 BDP");
-        list.line(2, &judge(&what, held(&live, loss), |bdp| (format!("{bdp:.2} BDP"), bdp <= 3.0)));
+        let what = format!("held for one flow, loss {loss:e}");
+        list.figure(&what, held(&live, loss), Asked::Most(3.0 * BDP), PRODUCTS);
     }
-    list.line(
-        2,
-        &judge("machine fast enough in all live runs (reported)", slow(&live), |slow| {
-            (format!("too slow in {slow} of them"), true)
-        }),
-    );
-    let all: Vec<_> = RARE.iter().flat_map(|loss| (1..=SEEDS_RARE).map(|seed| (*loss, seed))).collect();
-    let rare = rig.and_then(|rig| runs(rig, How::Simulated, &all));
+    list.judge("machine fast enough in all live runs (reported)", slow(&live), |slow| {
+        (format!("too slow in {slow} of them"), true)
+    });
     for loss in RARE {
         let bound = FULL_BPS * bound(loss);
         let what = format!("old receiver, loss {loss:e}, simulated: >= 0.97 of the bound");
-        list.line(
-            2,
-            &judge(&what, goodputs(&rare, loss, "old"), |all| {
-                let share = mean(&all) / bound;
-                (format!("{share:.3} of {:.2} Mbit/s", bound / 1e6), share >= 0.97)
-            }),
-        );
+        list.judge(what, simulated(&rig, loss), |all| {
+            let share = mean(&all) / bound;
+            (format!("{share:.3} of {:.2} Mbit/s", bound / 1e6), share >= 0.97)
+        });
     }
+    Ok(())
 }
 
 /// What one gateway can get for an old receiver at best, as a share: each packet sent k times, the best k.
@@ -124,49 +101,50 @@ fn bound(loss: f64) -> f64 {
     (1..=4).map(|k| 1.0 / f64::from(k) / (1.0 + all(k) * n)).fold(0.0, f64::max)
 }
 
-/// A few cells at a time.
-fn runs(rig: &Rig, how: How, all: &[(f64, u64)]) -> Cells {
-    let (from, seconds) = MEASURE_S;
-    let mut cells = Vec::new();
+/// A run with these hops.
+fn start(rig: &Rig, how: How, hops: &[Hop<'_>], loss: f64, seed: u64) -> Outcome<Job> {
+    let file = rig.file(&format!("loss-{loss:e}-{seed}.toml"), &toml(hops, loss, MEASURE_S))?;
+    Job::start(rig, how, &file, seed, &[])
+}
+
+/// All live cells, a few at a time.
+fn live(rig: &Rig) -> Cells {
+    let all: Vec<_> = LOSSES.iter().flat_map(|(loss, _)| (1..=SEEDS).map(|seed| (*loss, seed))).collect();
+    let (mut cells, seconds) = (Vec::new(), MEASURE_S.1);
     for batch in all.chunks(AT_ONCE) {
-        let mut started = Vec::new();
-        for &(loss, seed) in batch {
-            let hops = if how == How::Live { &HOPS[..] } else { &HOPS[..1] };
-            let file = rig.file(&format!("loss-{loss:e}-{seed}.toml"), &toml(hops, loss, (from, seconds)))?;
-            let job = Job::start(rig, how, &file, seed, &[])?;
-            let name = format!("bbr-{loss:e}-{seed}");
-            let bbr = || Transfer::start(rig, &BBR, loss, seed, seconds, &name);
-            started.push((loss, seed, job, (how == How::Live).then(bbr).transpose()?));
-        }
-        for (loss, seed, job, bbr) in started {
-            let ran = job.wait(seconds)?;
-            let ended = |bbr: Transfer| {
-                let result = bbr.result().to_owned();
-                Ok::<_, String>((bbr.job.wait(seconds)?, Transferred::read(&result)?))
-            };
-            cells.push(Cell { loss, seed, ran, bbr: bbr.map(ended).transpose()? });
+        let begin = |&(loss, seed): &(f64, u64)| {
+            let job = start(rig, How::Live, &HOPS, loss, seed)?;
+            let bbr = Transfer::start(rig, &BBR, loss, seed, seconds, &format!("bbr-{loss:e}-{seed}"))?;
+            Ok((loss, job, bbr))
+        };
+        let started: Vec<_> = batch.iter().map(begin).collect::<Outcome<_>>()?;
+        for (loss, job, bbr) in started {
+            cells.push(Cell { loss, ran: job.wait(seconds)?, bbr: bbr.wait(seconds)? });
         }
     }
     Ok(cells)
 }
 
-impl Cell {
-    fn bbr(&self) -> Outcome<&(Ran, Transferred)> {
-        self.bbr
-            .as_ref()
-            .ok_or_else(|| format!("no transfer with bbr, loss {:e}, seed {}", self.loss, self.seed))
-    }
+/// Goodput of an old receiver in simulated runs, bit/s.
+fn simulated(rig: &Rig, loss: f64) -> Outcome<Vec<f64>> {
+    let run = |seed| {
+        start(rig, How::Simulated, &HOPS[..1], loss, seed)?.wait(MEASURE_S.1)?.flow("old", "goodput_bps")
+    };
+    (1..=SEEDS_RARE).map(run).collect()
+}
 
+impl Cell {
     /// The run with a hop of this name.
-    fn with(&self, hop: &str) -> Outcome<&Ran> {
-        if hop == BBR.name { Ok(&self.bbr()?.0) } else { Ok(&self.ran) }
+    fn with(&self, hop: &str) -> &Ran {
+        if hop == BBR.name { &self.bbr.0 } else { &self.ran }
     }
 
     fn goodput(&self, hop: &str) -> Outcome<f64> {
         if hop == BBR.name {
-            return self.bbr()?.1.rate_bps(MEASURE_S.0 as f64);
+            self.bbr.1.rate_bps(MEASURE_S.0 as f64)
+        } else {
+            self.ran.flow(hop, "goodput_bps")
         }
-        self.ran.flow(hop, "goodput_bps")
     }
 }
 
@@ -181,7 +159,7 @@ fn goodputs(cells: &Cells, loss: f64, hop: &str) -> Outcome<Vec<f64>> {
 }
 
 fn mean(all: &[f64]) -> f64 {
-    all.iter().sum::<f64>() / all.len() as f64
+    Mean::of(all).value
 }
 
 /// The mean, and what it is made of.
@@ -190,12 +168,12 @@ fn rates(all: &[f64]) -> String {
     format!("{:.2} Mbit/s ({})", mean(all) / 1e6, each.join(", "))
 }
 
-/// The most that a gateway held, in bandwidth-delay products.
+/// The most that a gateway held, bytes.
 fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
     let mut most = 0.0_f64;
     for cell in of(cells, loss)? {
         for hop in GATEWAYS {
-            most = most.max(cell.with(hop)?.gateway(hop, "held_peak_bytes")? / BDP);
+            most = most.max(cell.with(hop).gateway(hop, "held_peak_bytes")?);
         }
     }
     Ok(most)
@@ -204,8 +182,8 @@ fn held(cells: &Cells, loss: f64) -> Outcome<f64> {
 /// Live runs whose figures are not to be trusted.
 fn slow(cells: &Cells) -> Outcome<usize> {
     let cells = cells.as_ref().map_err(Clone::clone)?;
-    let all = cells.iter().flat_map(|cell| [Some(&cell.ran), cell.bbr.as_ref().map(|bbr| &bbr.0)]);
-    Ok(all.flatten().filter(|ran| !ran.doubts().is_empty()).count())
+    let all = cells.iter().flat_map(|cell| [&cell.ran, &cell.bbr.0]);
+    Ok(all.filter(|ran| !ran.doubts().is_empty()).count())
 }
 
 /// What a sender heard of losses that are ours.
@@ -235,12 +213,12 @@ impl Heard {
 fn heard(cells: &Cells, loss: f64, hop: &str) -> Outcome<Heard> {
     let mut all = Heard::default();
     for cell in of(cells, loss)? {
-        let ran = cell.with(hop)?;
+        let ran = cell.with(hop);
         all.losses += ran.gateway(hop, "losses")?;
         all.resent += ran.gateway(hop, "resent")?;
         // bbr's window follows its model of the path: only its counter tells of losses
         if hop == BBR.name {
-            all.retransmits += cell.bbr()?.1.retransmits()?;
+            all.retransmits += cell.bbr.1.retransmits()?;
         } else {
             all.retransmits += ran.count(Of::Flow(hop), "retransmits", OPEN_S)?;
             all.timeouts += ran.count(Of::Flow(hop), "timeouts", OPEN_S)?;

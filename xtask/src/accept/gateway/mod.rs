@@ -1,52 +1,58 @@
-//! The fifth issue: the gateway, live, with the kernel's TCP at both ends.
-//!
-//! `cargo xtask accept gateway window loss` does only these parts. Lines that take long are measured shorter without `--long`, and say so.
+//! The gateway, live, with the kernel's TCP at both ends.
 
 mod cost;
 mod death;
 mod exact;
 mod firewall;
 mod flood;
-mod hostile;
+mod hops;
+mod lag;
 mod loss;
+mod programs;
 mod readers;
+mod routed;
+mod runs;
+mod stops;
+mod transfer;
 mod window;
 
-use super::List;
-use super::place::Place;
-use super::spine::{style, tests_item, whole_run};
+use super::Part;
+use super::list::{List, fuzz, style};
+use super::setup::Setup;
 use super::tests::Tests;
+use crate::Outcome;
 
-/// Parts of the list, by what stands on the command line.
-const PARTS: [&str; 10] =
-    ["window", "loss", "readers", "exact", "death", "cost", "flood", "hostile", "firewall", "tests"];
+pub(super) const PARTS: [Part; 11] = [
+    ("window", window::check),
+    ("loss", loss::check),
+    ("readers", readers::check),
+    ("exact", exact::check),
+    ("death", death::check),
+    ("cost", cost::check),
+    ("flood", flood::check),
+    ("hostile", hostile),
+    ("firewall", firewall::check),
+    ("tests", tests),
+    ("style", style),
+];
 
-/// Prints the list, or the parts of it that `words` name; true when every line was met.
-pub(super) fn check(words: &[String]) -> Result<bool, String> {
-    let (place, parts) = Place::of("gateway", words, &PARTS)?;
-    let mut list = List::new();
-    for part in parts {
-        match part {
-            "window" => window::check(&place, &mut list),
-            "loss" => loss::check(&place, &mut list),
-            "readers" => readers::check(&place, &mut list),
-            "exact" => exact::check(&place, &mut list),
-            "death" => death::check(&place, &mut list),
-            "cost" => cost::check(&place, &mut list),
-            "flood" => flood::check(&place, &mut list),
-            "hostile" => hostile::check(&place, &mut list),
-            "firewall" => firewall::check(&place, &mut list)?,
-            _ => tests(&mut list)?,
-        }
-    }
-    Ok(list.met)
+/// Fuzzing; and tests of refused input: gateway files and rules, and what the program says to them on a
+/// router.
+fn hostile(_: &Setup, list: &mut List) -> Outcome {
+    fuzz(list, "fuzz-headers", "random packets against the header code")?;
+    fuzz(list, "fuzz-gateway", "random conversations through the gateway")?;
+    let programs = ["gateway_file", "gateways", "robust", "gateway"];
+    let mut chosen = vec!["--package", "bentpipe-scenario", "--package", "bentpipe-cli"];
+    chosen.extend(programs.iter().flat_map(|program| ["--test", program]));
+    let what = "bad input, missing parts and running twice are refused, tests";
+    list.all_tests(what, &Tests::of(&chosen, &[])?, 1);
+    Ok(())
 }
 
-fn tests(list: &mut List) -> Result<(), String> {
-    let run = Tests::run()?;
+fn tests(setup: &Setup, list: &mut List) -> Outcome {
+    let run = setup.tests()?;
     let node = run.count(|t| t.program.starts_with("flow_") || t.program.starts_with("table_"));
-    list.line(3, &tests_item("the flow and the flow table, tests", node, 20));
-    list.line(9, &whole_run(&run));
-    style()?.iter().for_each(|item| list.line(9, item));
+    list.tests("the flow and the flow table, tests", node, 20);
+    list.all_tests("all tests", run, 1);
     Ok(())
 }

@@ -1,13 +1,15 @@
-//! Receivers whose application reads slowly, pauses, or stops (3).
+//! Receivers whose application reads slowly, pauses, or stops.
 
-use crate::accept::List;
-use crate::accept::place::{Place, judge};
-use lab::gateway_hops::{BDP, Hop, TRIP_S, toml};
-use lab::gateway_runs::{How, Job, Of, Ran};
-use lab::gateway_stops::{self as stops, Stopped};
-use lab::{Outcome, Rig, Who};
+use super::hops::{BDP, Hop, PRODUCTS, TRIP_S, toml};
+use super::runs::{How, Job, Of, Ran};
+use super::stops::{self, Stopped};
+use crate::Outcome;
+use crate::accept::list::{Asked, List, MBIT_S, Unit};
+use crate::accept::setup::Setup;
+use lab::{Rig, Who, with};
 
-/// Length of the run with the scenario's own flows, s; readers have settled at half a minute, and are measured from here on.
+/// Length of the run with the scenario's own flows, s; readers have settled at half a minute, and are
+/// measured from here on.
 const SECONDS: u64 = 120;
 const SETTLED_S: f64 = 60.0;
 /// Steady readers: hop, key, Mbit/s.
@@ -28,65 +30,38 @@ const STOP: &str = "{ stop_at = \"30 s\" }";
 const PACKET: (f64, f64) = (1500.0, 1460.0);
 const FULL_BPS: f64 = 23.25e6;
 
-pub(super) fn check(place: &Place, list: &mut List) {
-    let rig = place.rig(Who::Ourselves);
-    let rig = rig.as_ref().map_err(Clone::clone);
-    let ran = rig.clone().and_then(scenario);
+pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
+    let rig = setup.rig(Who::Ourselves)?;
+    let (ran, end) = (scenario(&rig), SECONDS as f64);
     for (name, _, mbps) in STEADY {
-        let least = 0.95 * mbps * 1e6;
-        let rate = of(&ran, |ran| ran.mean(Of::Flow(name), "goodput_bps", SETTLED_S, SECONDS as f64));
-        list.line(
-            3,
-            &judge(&format!("reading at {mbps} Mbit/s: >= 95 % of it within 60 s"), rate, |bps| {
-                (format!("{:.3} Mbit/s", bps / 1e6), bps >= least)
-            }),
-        );
-        let end = SECONDS as f64;
-        let vain = of(&ran, |ran| Ok((vain(ran, name, (0.0, end))?, vain(ran, name, (SETTLED_S, end))?)));
-        list.line(
-            3,
-            &judge(&format!("reading at {mbps} Mbit/s: <= 1 % discarded"), vain, |(whole, settled)| {
-                (
-                    format!("{:.2} % settled, {:.2} % of the whole run", settled * 100.0, whole * 100.0),
-                    settled <= 0.01,
-                )
-            }),
-        );
+        let rate = with(&ran, |ran| ran.mean(Of::Flow(name), "goodput_bps", SETTLED_S, end));
+        let what = format!("reading at {mbps} Mbit/s, within 60 s");
+        list.figure(&what, rate, Asked::Least(0.95 * mbps * 1e6), MBIT_S);
+        let vain = with(&ran, |ran| Ok((vain(ran, name, (0.0, end))?, vain(ran, name, (SETTLED_S, end))?)));
+        list.judge(format!("reading at {mbps} Mbit/s: <= 1 % discarded"), vain, |(whole, settled)| {
+            let [all, late] = [whole, settled].map(|share| share * 100.0);
+            (format!("{late:.2} % settled, {all:.2} % of the whole run"), settled <= 0.01)
+        });
     }
     pause(&ran, list);
-    let held = of(&ran, |ran| ran.gateway("stop", "held_peak_bytes"));
-    list.line(
-        3,
-        &judge("stopping for good: held <= 3 BDP", held, |bytes| {
-            (format!("{:.2} BDP", bytes / BDP), bytes <= 3.0 * BDP)
-        }),
-    );
-    let programs = rig.map(|rig| {
-        std::thread::scope(|all| {
-            let killed = [true, false].map(|gateway| all.spawn(move || stops::killed(rig, gateway)));
-            let rested = [true, false].map(|rests| all.spawn(move || stops::resting(rig, rests)));
-            (killed.map(joined), rested.map(joined))
-        })
+    let held = with(&ran, |ran| ran.gateway("stop", "held_peak_bytes"));
+    list.figure("stopping for good: held", held, Asked::Most(3.0 * BDP), PRODUCTS);
+    let (ends, rests) = std::thread::scope(|all| {
+        let rig = &rig;
+        let killed = [true, false].map(|gateway| all.spawn(move || stops::killed(rig, gateway)));
+        let rested = [true, false].map(|rests| all.spawn(move || stops::resting(rig, rests)));
+        (pair(killed), pair(rested))
     });
-    let (ends, rests) = match programs {
-        Ok(([with, without], [resting, not])) => (pair(with, without), pair(resting, not)),
-        Err(why) => (Err(why.clone()), Err(why)),
-    };
-    list.line(
-        3,
-        &judge("stopped for good, then killed: ends as without a gateway", ends, |(with, without)| {
-            (format!("{with}; without: {without}"), with.is_as(&without))
-        }),
-    );
-    list.line(3, &judge("process stopped for 10 ms at random: no loss of rate", rests, rested));
+    list.judge("stopped for good, then killed: ends as without a gateway", ends, |[with, without]| {
+        (format!("{with}; without: {without}"), with.is_as(&without))
+    });
+    list.judge("process stopped for 10 ms at random: no loss of rate", rests, rested);
+    Ok(())
 }
 
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Outcome<T>>) -> Outcome<T> {
-    thread.join().unwrap_or_else(|_| Err("a measurement panicked".to_owned()))
-}
-
-fn pair<T>(one: Outcome<T>, other: Outcome<T>) -> Outcome<(T, T)> {
-    Ok((one?, other?))
+fn pair<T>(threads: [std::thread::ScopedJoinHandle<'_, Outcome<T>>; 2]) -> Outcome<[T; 2]> {
+    let [one, other] = threads.map(|t| t.join().unwrap_or_else(|_| Err("a measurement panicked".to_owned())));
+    Ok([one?, other?])
 }
 
 /// All readers at once, each on a hop of its own.
@@ -101,12 +76,8 @@ fn scenario(rig: &Rig) -> Outcome<Ran> {
     Job::start(rig, How::Live, &file, 1, &[])?.wait(SECONDS)
 }
 
-fn of<T>(ran: &Outcome<Ran>, figure: impl FnOnce(&Ran) -> Outcome<T>) -> Outcome<T> {
-    figure(ran.as_ref().map_err(Clone::clone)?)
-}
-
-/// Share of what the hop carried to a reader from one second to another that was not read: with nothing lost on the way it was discarded. The counters of a
-/// live gateway do not tell, as they count super-packets.
+/// Share of what the hop carried to a reader from one second to another that was not read: with nothing lost
+/// on the way it was discarded. The counters of a live gateway do not tell, as they count super-packets.
 fn vain(ran: &Ran, name: &str, (from, to): (f64, f64)) -> Outcome<f64> {
     let carried = ran.mean(Of::Link(name), "throughput_bps", from, to)? * PACKET.1 / PACKET.0;
     let read = ran.mean(Of::Flow(name), "goodput_bps", from, to)?;
@@ -114,39 +85,28 @@ fn vain(ran: &Ran, name: &str, (from, to): (f64, f64)) -> Outcome<f64> {
 }
 
 fn pause(ran: &Outcome<Ran>, list: &mut List) {
-    let discarded = of(ran, |ran| {
+    let discarded = with(ran, |ran| {
         let (from, to) = AROUND_S;
         let carried = ran.mean(Of::Link("pause"), "throughput_bps", from, to)? * (to - from) / 8.0;
         Ok((vain(ran, "pause", AROUND_S)? * carried * PACKET.1 / PACKET.0, ran.gateway("pause", "resent")?))
     });
-    list.line(
-        3,
-        &judge("a pause of 10 s: at most one BDP discarded", discarded, |(bytes, resent)| {
-            (format!("{:.2} BDP ({resent} packets sent again by the gateway)", bytes / BDP), bytes <= BDP)
-        }),
-    );
-    let next = of(ran, |ran| {
+    list.judge("a pause of 10 s: at most one BDP discarded", discarded, |(bytes, resent)| {
+        (format!("{:.2} BDP ({resent} packets sent again by the gateway)", bytes / BDP), bytes <= BDP)
+    });
+    let next = with(ran, |ran| {
         let points = ran.series(Of::Flow("pause"), "goodput_bps")?;
         let next = points.iter().find(|p| p.from >= REOPENED_S + BUFFERED_S && p.value > 0.0);
         next.map(|p| p.to - REOPENED_S).ok_or_else(|| "nothing came any more".to_owned())
     });
-    list.line(
-        3,
-        &judge("next bytes within 1.5 RTT of the reopening", next, |s| {
-            (format!("{:.2} RTT", s / TRIP_S), s <= 1.5 * TRIP_S)
-        }),
-    );
-    let after = of(ran, |ran| ran.mean(Of::Flow("pause"), "goodput_bps", RECOVERED_S, SECONDS as f64));
-    list.line(
-        3,
-        &judge("after the pause: full rate again (>= 95 %)", after, |bps| {
-            (format!("{:.2} Mbit/s", bps / 1e6), bps >= 0.95 * FULL_BPS)
-        }),
-    );
+    let trips = Unit("RTT", TRIP_S, 2);
+    list.figure("next bytes after the reopening", next, Asked::Most(1.5 * TRIP_S), trips);
+    let end = SECONDS as f64;
+    let after = with(ran, |ran| ran.mean(Of::Flow("pause"), "goodput_bps", RECOVERED_S, end));
+    list.figure("after the pause: full rate again", after, Asked::Least(0.95 * FULL_BPS), MBIT_S);
 }
 
 /// The rate with rests beside the one without, within what it varies by itself.
-fn rested((with, without): (Stopped, Stopped)) -> (String, bool) {
+fn rested([with, without]: [Stopped; 2]) -> (String, bool) {
     let apart = with.rate_bps / without.rate_bps - 1.0;
     let figure = format!(
         "{:.2} Mbit/s with {} stops, {:.2} without: {:+.2} %{}{}",

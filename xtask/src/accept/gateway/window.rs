@@ -1,11 +1,11 @@
-//! Table 2 (1): the gain, over time, beside the simulator.
+//! Table 2 of TCP-SuperCharger: the gain, over time, beside the simulator.
 
-use crate::accept::List;
-use crate::accept::place::{Place, judge};
-use crate::item::{Item, Verdict};
-use lab::gateway_programs::{OLD_KERNEL, SENDER};
-use lab::gateway_runs::{How, Job, Of, Ran};
-use lab::{Outcome, Rig, Who};
+use super::programs::{OLD_KERNEL, SENDER};
+use super::runs::{How, Job, Of, Ran};
+use crate::Outcome;
+use crate::accept::list::List;
+use crate::accept::setup::Setup;
+use lab::{Rig, Who, with};
 
 /// The paper's test bed, and its length in seconds.
 const FILE: &str = "scenarios/supercharger.toml";
@@ -35,96 +35,53 @@ const CASES: [(&str, Option<f64>); 5] = [
     ("4096k", Some(4096.0 * 1024.0)),
 ];
 
-pub(super) fn check(place: &Place, list: &mut List) {
-    let rig = place.rig(Who::Ourselves);
-    let run = |how, sets: &[&str]| -> Outcome<Ran> {
-        Job::start(rig.as_ref().map_err(Clone::clone)?, how, FILE, 1, sets)?.wait(SECONDS)
-    };
+pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
+    let rig = setup.rig(Who::Ourselves)?;
+    let run = |how, sets: &[&str]| -> Outcome<Ran> { Job::start(&rig, how, FILE, 1, sets)?.wait(SECONDS) };
     let live = run(How::Live, &[]);
     let simulated = run(How::Simulated, &[]);
     with_gateway(&live, list);
     for (case, window) in CASES {
         if let Some(window) = window {
-            list.line(1, &judge(&without(case), carried(&live, case), |bps| beside_model(bps, window)));
+            let what = format!("{case} without a gateway, 25-40 s: within 3 % of the model");
+            list.judge(what, carried(&live, case), |bps| beside_model(bps, window));
         }
     }
     for (case, _) in CASES {
         let both = carried(&simulated, case).and_then(|s| Ok((s, carried(&live, case)?)));
-        let what = format!("{case}: simulated within 2 % of live");
-        list.line(
-            1,
-            &judge(&what, both, |(simulated, live)| {
-                let apart = simulated / live - 1.0;
-                (
-                    format!("{} and {}: {:+.2} %", mbit(simulated), mbit(live), apart * 100.0),
-                    apart.abs() <= 0.02,
-                )
-            }),
-        );
+        list.judge(format!("{case}: simulated within 2 % of live"), both, |(simulated, live)| {
+            let apart = simulated / live - 1.0;
+            (format!("{} and {}: {:+.2} %", mbit(simulated), mbit(live), apart * 100.0), apart.abs() <= 0.02)
+        });
     }
-    let strict = run(How::Live, &["mode=strict"]);
-    list.line(
-        1,
-        &judge("mode strict, 25-40 s (reported)", carried(&strict, "gateway"), |bps| (share(bps), true)),
-    );
-    let six = rig.as_ref().map_err(Clone::clone).and_then(over_ipv6);
-    list.line(
-        1,
-        &judge("IPv6, programs (iperf3), 25-40 s: >= 98.6 % of the link", six, |bps| {
-            (share(bps), bps >= 0.986 * LINK_BPS)
-        }),
-    );
+    let strict = carried(&run(How::Live, &["mode=strict"]), "gateway");
+    list.judge("mode strict, 25-40 s (reported)", strict, |bps| (share(bps), true));
+    let what = "IPv6, programs (iperf3), 25-40 s: >= 98.6 % of the link";
+    list.judge(what, over_ipv6(&rig), |bps| (share(bps), bps >= 0.986 * LINK_BPS));
+    Ok(())
 }
 
 fn with_gateway(live: &Outcome<Ran>, list: &mut List) {
     let doubts = live.as_ref().map(Ran::doubts).unwrap_or_default();
-    list.line(
-        1,
-        &judge("64 KB with the gateway, 25-40 s: >= 98.6 % of the link", carried(live, "gateway"), |bps| {
-            (share(bps) + &doubts, bps >= 0.986 * LINK_BPS)
-        }),
-    );
-    let rates = live.as_ref().map_err(Clone::clone).and_then(|ran| full(ran, "hop-gateway"));
-    list.line(
-        1,
-        &judge("full rate (>= 23.5 Mbit/s) from the 12th second on", rates, |(second, mean, least)| {
-            let figure = format!(
-                "12th second {}, from then on {}, least second {}",
-                mbit(second),
-                mbit(mean),
-                mbit(least)
-            );
-            (figure, second >= FULL_BPS && mean >= FULL_BPS)
-        }),
-    );
-    let queue = live
-        .as_ref()
-        .map_err(Clone::clone)
-        .and_then(|ran| ran.peak(Of::Link("hop-gateway"), "queue_peak_packets", OPEN_S));
-    list.line(
-        1,
-        &judge("queue of the hop after the handshake: <= 64 KB", queue, |packets| {
-            let bytes = packets * PACKET.0;
-            (format!("{packets} packets, {:.1} KB", bytes / 1024.0), bytes <= QUEUE)
-        }),
-    );
-    let heard = live
-        .as_ref()
-        .map_err(Clone::clone)
-        .and_then(|ran| Ok((ran.flow("gateway", "retransmits")?, ran.gateway("gateway", "resent")?)));
-    let item = match heard {
-        Ok((retransmits, resent)) => Item::new(
-            "no loss: nothing sent again by sender or gateway (reported)",
-            format!("{retransmits} retransmissions, {resent} discarded by the receiver"),
-            Verdict::Pass,
-        ),
-        Err(why) => Item::new("nothing sent again", why, Verdict::Miss),
-    };
-    list.line(1, &item);
-}
-
-fn without(case: &str) -> String {
-    format!("{case} without a gateway, 25-40 s: within 3 % of the model")
+    let what = "64 KB with the gateway, 25-40 s: >= 98.6 % of the link";
+    list.judge(what, carried(live, "gateway"), |bps| (share(bps) + &doubts, bps >= 0.986 * LINK_BPS));
+    let rates = with(live, |ran| full(ran, "hop-gateway"));
+    list.judge("full rate (>= 23.5 Mbit/s) from the 12th second on", rates, |(second, mean, least)| {
+        let [s, m, l] = [second, mean, least].map(mbit);
+        let figure = format!("12th second {s}, from then on {m}, least second {l}");
+        (figure, second >= FULL_BPS && mean >= FULL_BPS)
+    });
+    let queue = with(live, |ran| ran.peak(Of::Link("hop-gateway"), "queue_peak_packets", OPEN_S));
+    list.judge("queue of the hop after the handshake: <= 64 KB", queue, |packets| {
+        let bytes = packets * PACKET.0;
+        (format!("{packets} packets, {:.1} KB", bytes / 1024.0), bytes <= QUEUE)
+    });
+    let heard =
+        with(live, |ran| Ok((ran.flow("gateway", "retransmits")?, ran.gateway("gateway", "resent")?)));
+    let what = "no loss: nothing sent again by sender or gateway (reported)";
+    list.judge(what, heard, |(again, resent)| {
+        (format!("{again} retransmissions, {resent} discarded by the receiver"), true)
+    });
 }
 
 /// Window over round trip with the headers, as far as the hop carries it.
@@ -136,13 +93,13 @@ fn beside_model(bps: f64, window: f64) -> (String, bool) {
 
 /// What the hop of a case carried while the paper looked.
 fn carried(ran: &Outcome<Ran>, case: &str) -> Outcome<f64> {
-    let ran = ran.as_ref().map_err(Clone::clone)?;
-    let mean = ran.mean(Of::Link(&format!("hop-{case}")), "throughput_bps", MEAN_S.0, MEAN_S.1)?;
+    let link = format!("hop-{case}");
+    let mean = with(ran, |ran| ran.mean(Of::Link(&link), "throughput_bps", MEAN_S.0, MEAN_S.1))?;
     Ok(mean * FRAMED)
 }
 
-/// What a hop carried in the second that must be full, from then on, and in the least of all seconds from then on: a machine that is late moves packets from one
-/// second to the next.
+/// What a hop carried in the second that must be full, from then on, and in the least of all seconds from
+/// then on: a machine that is late moves packets from one second to the next.
 fn full(ran: &Ran, hop: &str) -> Outcome<(f64, f64, f64)> {
     let bps = |from: u32, to: u32| -> Outcome<f64> {
         Ok(ran.mean(Of::Link(hop), "throughput_bps", f64::from(from), f64::from(to))? * FRAMED)
@@ -153,7 +110,8 @@ fn full(ran: &Ran, hop: &str) -> Outcome<(f64, f64, f64)> {
     Ok((seconds[0], bps(FULL_BY_S - 1, end)?, least))
 }
 
-/// The same hop over IPv6: iperf3 in the hosts' namespaces, the receiver made an old one by its kernel's settings. It opens the connection.
+/// The same hop over IPv6: iperf3 in the hosts' namespaces, the receiver made an old one by its kernel's
+/// settings. It opens the connection.
 fn over_ipv6(rig: &Rig) -> Outcome<f64> {
     let near = format!("{SENDER}; exec iperf3 -s -1 >/dev/null");
     let far = format!("{OLD_KERNEL}; sleep 1; exec iperf3 -6 -c near -R -C cubic -t {SECONDS} >/dev/null");

@@ -1,10 +1,10 @@
-//! Figures 5 and 7 of the paper on TCP-Swift, and a purely congested bottleneck: sweeps of the files (2, 3).
+//! Figures 5 and 7 of the paper on TCP-Swift, and a purely congested bottleneck: sweeps of the files.
 
-use super::table::{Mbps, Mean, Table};
-use crate::accept::List;
-use crate::accept::place::{Place, judge};
-use crate::metadata;
-use lab::Outcome;
+use crate::accept::list::List;
+use crate::accept::setup::Setup;
+use crate::accept::table::Table;
+use crate::{Outcome, metadata};
+use lab::stats::Mean;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, process};
@@ -18,40 +18,41 @@ const FIRST: [&str; 2] = ["1", "101"];
 /// How far from one a share may be.
 const FAIR: f64 = 0.15;
 
-pub(super) fn check(place: &Place, list: &mut List) {
+pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
     // as they are written here, so that rows are found by them
     let losses = format!("loss={}", LOSSES.map(|(loss, _)| loss).join(","));
     let goodput = "swift-goodput";
-    let pushout = sweep(place, goodput, FIRST[0], &["--axis", &losses]);
+    let pushout = sweep(setup, goodput, FIRST[0], &["--axis", &losses]);
     let fifo =
         ["--axis", &losses, "--set", "discipline=fifo", "--axis", "tcp=sack,peach,swift-sat,swift-faithful"];
-    let fifo = sweep(place, goodput, FIRST[0], &fifo);
+    let fifo = sweep(setup, goodput, FIRST[0], &fifo);
     for (loss, asked) in LOSSES {
         figure_5(list, &pushout, loss, asked);
     }
     for (loss, _) in LOSSES {
         let what = format!("the same under fifo, loss {loss} (reported)");
         let schemes = ["sack", "peach", "swift-sat", "swift-faithful"];
-        list.line(2, &judge(&what, side_by_side(&fifo, loss, &schemes), |text| (text, true)));
+        list.judge(what, side_by_side(&fifo, loss, &schemes), |text| (text, true));
     }
     // the paper has no delay at the senders; with one the order below 1e-3 is another
     for jitter in ["0.1 ms", "0.9 ms"] {
         let (set, schemes) = (format!("jitter={jitter}"), ["sack", "peach", "swift-faithful"]);
         let tcp = format!("tcp={}", schemes.join(","));
-        let delayed = sweep(place, goodput, FIRST[0], &["--axis", &losses, "--set", &set, "--axis", &tcp]);
+        let delayed = sweep(setup, goodput, FIRST[0], &["--axis", &losses, "--set", &set, "--axis", &tcp]);
         for (loss, _) in LOSSES {
             let what = format!("figure 5 with a sender delay of up to {jitter}, loss {loss} (reported)");
-            list.line(2, &judge(&what, side_by_side(&delayed, loss, &schemes), |text| (text, true)));
+            list.judge(what, side_by_side(&delayed, loss, &schemes), |text| (text, true));
         }
     }
-    let fairness = sweep(place, "swift-fairness", FIRST[0], &["--axis", &losses]);
+    let fairness = sweep(setup, "swift-fairness", FIRST[0], &["--axis", &losses]);
     for (loss, _) in LOSSES {
         figure_7(list, &fairness, loss);
     }
     let congested = ["--set", "loss=0", "--set", "ground=273 ms", "--set", "window=128 segments"];
     let schemes = ["--axis", "tcp_x=swift-sat,swift-faithful"];
-    let congested = sweep(place, "swift-fairness", FIRST[1], &[&congested[..], &schemes].concat());
+    let congested = sweep(setup, "swift-fairness", FIRST[1], &[&congested[..], &schemes].concat());
     shares(list, &congested);
+    Ok(())
 }
 
 /// A folder that is removed with its value.
@@ -64,11 +65,12 @@ impl Drop for Folder {
 }
 
 /// The runs of a scenario file with these options, a row for each.
-fn sweep(place: &Place, name: &str, first: &str, more: &[&str]) -> Outcome<Table> {
+fn sweep(setup: &Setup, name: &str, first: &str, more: &[&str]) -> Outcome<Table> {
     let folder = Folder(env::temp_dir().join(format!("bentpipe-accept-figures-{}", process::id())));
     let file = Path::new("scenarios").join(name).with_extension("toml");
     let seeds = SEEDS.to_string();
-    let done = Command::new(&place.bentpipe)
+    let bentpipe = setup.bentpipe()?;
+    let done = Command::new(bentpipe)
         .current_dir(metadata::root())
         .arg("sweep")
         .arg(file)
@@ -76,7 +78,7 @@ fn sweep(place: &Place, name: &str, first: &str, more: &[&str]) -> Outcome<Table
         .arg(&folder.0)
         .args(more)
         .output()
-        .map_err(|e| format!("{}: {e}", place.bentpipe.display()))?;
+        .map_err(|e| format!("{}: {e}", bentpipe.display()))?;
     if !done.status.success() {
         return Err(format!("sweep {name}: {}", String::from_utf8_lossy(&done.stderr)));
     }
@@ -98,29 +100,23 @@ fn goodput(table: &Outcome<Table>, loss: &str, tcp: &str) -> Outcome<Mean> {
 fn figure_5(list: &mut List, table: &Outcome<Table>, loss: &str, asked: bool) {
     let of = |tcp: &str| goodput(table, loss, tcp);
     let two = |a: &str, b: &str| Ok((of(a)?, of(b)?));
-    let against = |a, b| format!("{} against {} Mbit/s", Mbps(a), Mbps(b));
+    let against = |a: Mean, b: Mean| format!("{} against {} Mbit/s", a.mbps(), b.mbps());
     let word = if asked { "" } else { " (reported)" };
 
     let what = format!("figure 5, loss {loss}: Swift above NewReno with SACK{word}");
-    list.line(
-        2,
-        &judge(&what, two("swift-faithful", "sack"), |(swift, sack)| {
-            (against(swift, sack), !asked || swift.above(sack))
-        }),
-    );
+    list.judge(what, two("swift-faithful", "sack"), |(swift, sack)| {
+        (against(swift, sack), !asked || swift.above(sack))
+    });
     let what = format!("figure 5, loss {loss}: Peach and Peach+ between{word}");
     let all = side_by_side(table, loss, &["peach", "peach-plus"]);
     let between = all.and_then(|text| Ok((text, are_between(table, loss)?)));
-    list.line(2, &judge(&what, between, |(text, between)| (text, !asked || between)));
+    list.judge(what, between, |(text, between)| (text, !asked || between));
     let what = format!("figure 5, loss {loss}: SACK not below NewReno");
-    list.line(
-        2,
-        &judge(&what, two("sack", "newreno"), |(sack, newreno)| {
-            (against(sack, newreno), !newreno.above(sack))
-        }),
-    );
+    list.judge(what, two("sack", "newreno"), |(sack, newreno)| {
+        (against(sack, newreno), !newreno.above(sack))
+    });
     let what = format!("figure 5, loss {loss}: gated Swift, against SACK (reported)");
-    list.line(2, &judge(&what, two("swift-sat", "sack"), |(gated, sack)| (against(gated, sack), true)));
+    list.judge(what, two("swift-sat", "sack"), |(gated, sack)| (against(gated, sack), true));
 }
 
 fn are_between(table: &Outcome<Table>, loss: &str) -> Outcome<bool> {
@@ -130,7 +126,7 @@ fn are_between(table: &Outcome<Table>, loss: &str) -> Outcome<bool> {
 }
 
 fn side_by_side(table: &Outcome<Table>, loss: &str, schemes: &[&str]) -> Outcome<String> {
-    let of = |tcp: &&str| Ok(format!("{tcp} {}", Mbps(goodput(table, loss, tcp)?)));
+    let of = |tcp: &&str| Ok(format!("{tcp} {}", goodput(table, loss, tcp)?.mbps()));
     Ok(schemes.iter().map(of).collect::<Outcome<Vec<_>>>()?.join(", ") + " Mbit/s")
 }
 
@@ -144,16 +140,13 @@ fn figure_7(list: &mut List, table: &Outcome<Table>, loss: &str) {
     let ratio = |tcp| together(table, &[("loss", loss), ("tcp_x", tcp)], |x, y| x / y);
     let ratios = || Ok((ratio("swift-faithful")?, ratio("peach")?, ratio("newreno")?));
     let what = format!("figure 7, loss {loss}: Swift nearer to 1 than Peach than NewReno");
-    list.line(
-        2,
-        &judge(&what, ratios(), |(swift, peach, newreno)| {
-            let [s, p, n] = [swift, peach, newreno].map(|ratio| (ratio.value - 1.0).abs());
-            (format!("{swift}, {peach}, {newreno}"), s < p && p < n)
-        }),
-    );
+    list.judge(what, ratios(), |(swift, peach, newreno)| {
+        let [s, p, n] = [swift, peach, newreno].map(|ratio| (ratio.value - 1.0).abs());
+        (format!("{swift}, {peach}, {newreno}"), s < p && p < n)
+    });
     let what = format!("figure 7, loss {loss}: gated Swift, Peach+ (reported)");
     let others = || Ok((ratio("swift-sat")?, ratio("peach-plus")?));
-    list.line(2, &judge(&what, others(), |(gated, plus)| (format!("{gated}, {plus}"), true)));
+    list.judge(what, others(), |(gated, plus)| (format!("{gated}, {plus}"), true));
 }
 
 /// Five flows beside five of NewReno, equal round trips, no errors.
@@ -163,12 +156,9 @@ fn shares(list: &mut List, table: &Outcome<Table>) {
         ("swift-faithful", "congested, the paper's Swift (reported)"),
     ] {
         let share = together(table, &[("tcp_x", tcp)], |x, y| 2.0 * x / (x + y));
-        list.line(
-            3,
-            &judge(what, share, |share| {
-                let fair = (share.value - 1.0).abs() <= FAIR;
-                (format!("{share}, seeds {} on", FIRST[1]), fair || tcp != "swift-sat")
-            }),
-        );
+        list.judge(what, share, |share| {
+            let fair = (share.value - 1.0).abs() <= FAIR;
+            (format!("{share}, seeds {} on", FIRST[1]), fair || tcp != "swift-sat")
+        });
     }
 }

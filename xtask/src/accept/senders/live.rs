@@ -1,11 +1,11 @@
-//! The engine as a real TCP against the kernel's, over emulated links (6).
+//! The engine as a real TCP against the kernel's, over emulated links, and what a sender costs.
 
-use crate::accept::List;
-use crate::accept::place::{Place, judge};
-use crate::item::{Item, Verdict};
+use crate::Outcome;
+use crate::accept::list::List;
+use crate::accept::setup::Setup;
 use lab::stats::median;
-use lab::transfers::{Link, Order, Result as Transferred, Tcp, mixture, run};
-use lab::{Outcome, Rig, Who};
+use lab::transfers::{self, Link, Order, Tcp, Transferred, mixture, run};
+use lab::{Rig, Who};
 use std::time::Duration;
 
 /// Case L: bytes, and how often.
@@ -17,14 +17,15 @@ const OPEN: Link<'static> = Link { first_buffer: 8 << 20, ..Link::L };
 const W_BPS: f64 = 24e6;
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 const W_LOSS: f64 = 0.01;
-/// What counts of it: a receiver's window opens from 64 KB only over some six round trips of a second, and the last repairs come late.
+/// What counts of it: a receiver's window opens from 64 KB only over some six round trips of a second, and
+/// the last repairs come late.
 const W_START_S: f64 = 10.0;
 const W_END: f64 = 0.97;
-/// Transfers of random size and kind, as the issue asks and shorter.
+/// Transfers of random size and kind: all, and fewer.
 const INTACT: (usize, usize) = (1000, 200);
 /// Transfers of one session.
 const BATCH: usize = 100;
-/// Schemes of the mixture, as far as this build has them.
+/// Schemes of the mixture.
 const SCHEMES: [&str; 18] = [
     "reno",
     "newreno",
@@ -47,26 +48,18 @@ const SCHEMES: [&str; 18] = [
 ];
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// A place to run in, or a line that says why there is none.
-pub(super) fn rig(place: &Place, list: &mut List) -> Option<Rig> {
-    let rig = place.rig(Who::Ourselves);
-    if let Err(why) = &rig {
-        list.line(6, &Item::new("a place to run in", why.lines().next().unwrap_or_default(), Verdict::Miss));
-    }
-    rig.ok()
-}
-
 /// The short transfer, which wants a machine that does nothing else.
-pub(super) fn short(place: &Place, list: &mut List) {
-    let Some(rig) = rig(place, list) else { return };
+pub(super) fn short(setup: &Setup, list: &mut List) -> Outcome {
+    let rig = setup.rig(Who::Ourselves)?;
     let kernel = times(&rig, &Link::L, (Tcp::Kernel, Tcp::Kernel), &["bbr"]);
-    list.line(6, &judge("case L, the kernel's own bbr (reported)", kernel, |t| (seconds(&t), true)));
+    list.judge("case L, the kernel's own bbr (reported)", kernel, |t| (seconds(&t), true));
     case_l(&rig, list, &["bbr"], 1.15);
     let bold = ["bbr", "--set", "startup_conserves=false"];
     let what = "the same, startup_conserves = false (reported)";
     let bold = times(&rig, &Link::L, (Tcp::Engine, Tcp::Kernel), &bold);
-    list.line(6, &judge(what, bold, |t| (seconds(&t), true)));
-    // twelve of 1500 bytes are a hundredth of the transfer, and a sender that is told its rate has no use for them
+    list.judge(what, bold, |t| (seconds(&t), true));
+    // twelve of 1500 bytes are a hundredth of the transfer, and a sender that is told its rate has no use for
+    // them
     let granted = ["explicit-rate", "--set", "grant=100 Mbit/s", "--set", "timestamps=false"];
     case_l(&rig, list, &granted, 0.90);
     let pair = (Tcp::Engine, Tcp::Kernel);
@@ -74,31 +67,45 @@ pub(super) fn short(place: &Place, list: &mut List) {
         ("the same with timestamps (reported)", Link::L),
         ("the same, receiver's buffer large from the start too (reported)", OPEN),
     ] {
-        list.line(6, &judge(what, times(&rig, &link, pair, &granted[..3]), |t| (seconds(&t), true)));
+        list.judge(what, times(&rig, &link, pair, &granted[..3]), |t| (seconds(&t), true));
     }
+    Ok(())
 }
 
 /// The long transfer.
-pub(super) fn long(place: &Place, list: &mut List) {
-    let Some(rig) = rig(place, list) else { return };
+pub(super) fn long(setup: &Setup, list: &mut List) -> Outcome {
+    let rig = setup.rig(Who::Ourselves)?;
     // about a minute of the link; where something is asked two, so that lumps average out
     case_w(&rig, list, &["bbr"], 150_000_000, None);
     case_w(&rig, list, &["explicit-rate", "--set", "grant=24 Mbit/s"], 300_000_000, Some(0.97));
+    Ok(())
 }
 
 /// Transfers of all kinds.
-pub(super) fn mixed(place: &Place, list: &mut List) {
-    let Some(rig) = rig(place, list) else { return };
-    let count = if place.long { INTACT.0 } else { INTACT.1 };
-    let short = if place.long { "" } else { " (short)" };
-    let what = format!("{count} transfers of all kinds, 1 % lost both ways: all intact{short}");
-    list.line(6, &judge(&what, intact(&rig, count), |bytes| (format!("{bytes} bytes"), true)));
+pub(super) fn mixed(setup: &Setup, list: &mut List) -> Outcome {
+    let rig = setup.rig(Who::Ourselves)?;
+    let count = setup.pick(INTACT.0, INTACT.1);
+    let what = format!("{count} transfers of all kinds, 1 % lost both ways: all intact{}", setup.short());
+    list.judge(what, intact(&rig, count), |bytes| (format!("{bytes} bytes"), true));
+    Ok(())
 }
 
-fn is_known(rig: &Rig, scheme: &str) -> bool {
-    // a scheme that is not there is refused before anything else is looked at
-    let done = rig.run(&["send", "nobody.invalid:1", "--tcp", scheme], Duration::from_secs(30));
-    done.is_ok_and(|done| done.err.contains("nobody.invalid"))
+/// What a sender costs: bytes of a transfer, runs where something is asked, and what is asked.
+const FLOOD: (u64, usize, f64) = (1_000_000_000, 7, 2e9);
+
+pub(super) fn cpu(setup: &Setup, list: &mut List) -> Outcome {
+    let rig = setup.rig(Who::Ourselves)?;
+    let (bytes, runs, least) = FLOOD;
+    for (tcp, runs) in [("cubic", runs), ("newreno", 1), ("bbr", 1)] {
+        let rates: Outcome<Vec<f64>> = (0..runs).map(|_| transfers::flood(&rig, bytes, tcp)).collect();
+        let bound = if runs > 1 { ">= 2 Gbit/s" } else { "(reported)" };
+        list.judge(format!("{tcp}, sender on one core, to the kernel over veth: {bound}"), rates, |rates| {
+            let each: Vec<_> = rates.iter().map(|bps| format!("{:.2}", bps / 1e9)).collect();
+            let middle = median(&rates);
+            (format!("{:.2} Gbit/s ({})", middle / 1e9, each.join(", ")), runs == 1 || middle >= least)
+        });
+    }
+    Ok(())
 }
 
 pub(super) fn order(pair: (Tcp, Tcp), bytes: u64, seed: u64, tcp: &[&str]) -> Order {
@@ -123,12 +130,8 @@ fn seconds(all: &[f64]) -> String {
 fn case_l(rig: &Rig, list: &mut List, tcp: &[&str], most_s: f64) {
     let without = if tcp.contains(&"timestamps=false") { ", no timestamps" } else { "" };
     let what = format!("case L, {}{without}: <= {most_s:.2} s", tcp[0]);
-    if !is_known(rig, tcp[0]) {
-        list.line(6, &Item::new(what, "this build has no such scheme", Verdict::Skipped));
-        return;
-    }
     let measured = times(rig, &Link::L, (Tcp::Engine, Tcp::Kernel), tcp);
-    list.line(6, &judge(&what, measured, |t| (seconds(&t), median(&t) <= most_s)));
+    list.judge(what, measured, |t| (seconds(&t), median(&t) <= most_s));
 }
 
 /// The only result of an order.
@@ -145,35 +148,27 @@ fn case_w(rig: &Rig, list: &mut List, tcp: &[&str], bytes: u64, share: Option<f6
     let bound =
         share.map_or_else(|| "(reported)".to_owned(), |s| format!(">= {:.0} % of (1-p) x link", s * 100.0));
     let what = format!("case W + 1 % loss, {}: {bound}", tcp[0]);
-    if !is_known(rig, tcp[0]) {
-        list.line(6, &Item::new(what, "this build has no such scheme", Verdict::Skipped));
-        return;
-    }
     let pair = (Tcp::Engine, Tcp::Kernel);
     let measured = single(rig, &Link::W, order(pair, bytes, 1, tcp)).and_then(|one| {
         let steady = one.flow["steady_bps"].as_f64().ok_or("no steady_bps in the report")?;
         Ok((one.delivered_bps(W_START_S, W_END, bytes)?, steady))
     });
     let most = W_BPS * PAYLOAD * (1.0 - W_LOSS);
-    list.line(
-        6,
-        &judge(&what, measured, |(bps, steady)| {
-            let got = bps / most;
-            let figure = format!(
-                "{:.2} Mbit/s, {:.1} % (start-up and all: {:.1} %)",
-                bps / 1e6,
-                got * 100.0,
-                steady / most * 100.0
-            );
-            (figure, share.is_none_or(|s| got >= s))
-        }),
-    );
+    list.judge(what, measured, |(bps, steady)| {
+        let got = bps / most;
+        let figure = format!(
+            "{:.2} Mbit/s, {:.1} % (start-up and all: {:.1} %)",
+            bps / 1e6,
+            got * 100.0,
+            steady / most * 100.0
+        );
+        (figure, share.is_none_or(|s| got >= s))
+    });
 }
 
 /// Bytes that were carried and compared.
 fn intact(rig: &Rig, count: usize) -> Outcome<u64> {
-    let schemes: Vec<_> = SCHEMES.into_iter().filter(|s| is_known(rig, s)).collect();
-    let orders = mixture(count, 1, &schemes);
+    let orders = mixture(count, 1, &SCHEMES);
     for (batch, seed) in orders.chunks(BATCH).zip(1..) {
         let results = run(rig, &Link::BAD, seed, batch, LIMIT)?;
         if results.len() != batch.len() {

@@ -1,19 +1,24 @@
-//! Probes of the engine that an unmodified kernel tells of, over emulated links (6). Their queues know no marks, but they are long enough: the user says so.
+//! Probes of the engine that an unmodified kernel tells of, over emulated links. Their queues know no marks,
+//! but they are long enough: the user says so.
 
-use super::live::{L_BYTES, order, rig, single};
-use crate::accept::List;
-use crate::accept::place::{Place, judge};
-use lab::Outcome;
+use super::live::{L_BYTES, order, single};
+use crate::Outcome;
+use crate::accept::list::List;
+use crate::accept::setup::Setup;
+use lab::Who;
+use lab::scenario::OneLink;
 use lab::transfers::{Link, Tcp};
 use serde_json::Value;
 
-/// Case L without losses, and with a queue that holds whatever a window can send: nothing takes a probe, and no probe fills a hole, where it would count as data.
-const CLEAN: Link<'static> = Link { loss: (0.0, 0.0), buffer: "32 MB", ..Link::L };
+/// Case L without losses, and with a queue that holds whatever a window can send: nothing takes a probe, and
+/// no probe fills a hole, where it would count as data.
+const CLEAN: Link<'static> =
+    Link { link: OneLink { loss_back: 0.0, buffer: "32 MB", ..Link::L.link }, ..Link::L };
 /// Of the probes of such a path, those that the receiver tells of.
 const TOLD: f64 = 0.99;
 
-pub(super) fn check(place: &Place, list: &mut List) {
-    let Some(rig) = rig(place, list) else { return };
+pub(super) fn check(setup: &Setup, list: &mut List) -> Outcome {
+    let rig = setup.rig(Who::Ourselves)?;
     for scheme in ["swift-sat", "swift-faithful"] {
         for (name, link, least) in [("case L", &Link::L, None), ("L without losses", &CLEAN, Some(TOLD))] {
             let bound = least.map_or_else(String::new, |l| format!(" of {:.0} %", l * 100.0));
@@ -22,15 +27,13 @@ pub(super) fn check(place: &Place, list: &mut List) {
                 order((Tcp::Engine, Tcp::Kernel), L_BYTES, 1, &[scheme, "--set", "assume_priority=true"]);
             let measured =
                 single(&rig, link, order).and_then(|one| Ok((Probes::of(&one.flow)?, one.seconds)));
-            list.line(
-                6,
-                &judge(&what, measured, |(probes, seconds)| {
-                    let (figure, met) = probes.verdict(least);
-                    (format!("{figure}; {seconds:.1} s"), met)
-                }),
-            );
+            list.judge(what, measured, |(probes, seconds)| {
+                let (figure, met) = probes.verdict(least);
+                (format!("{figure}; {seconds:.1} s"), met)
+            });
         }
     }
+    Ok(())
 }
 
 /// What a sender's report says of its probes.
@@ -54,7 +57,8 @@ impl Probes {
         })
     }
 
-    /// The figure, and whether an unmodified receiver told of them: of `least` of those sent, if something is asked of a path that loses none.
+    /// The figure, and whether an unmodified receiver told of them: of `least` of those sent, if something is
+    /// asked of a path that loses none.
     fn verdict(&self, least: Option<f64>) -> (String, bool) {
         let Self { known_by, sent, acknowledged, lost } = self;
         let known = acknowledged + lost;

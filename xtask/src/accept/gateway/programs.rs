@@ -1,0 +1,102 @@
+//! iperf3 over a hop with a gateway: for what a scenario's own flows cannot be, a sender with BBR, or IPv6.
+//! The receiver opens the connection.
+
+use super::hops::{Hop, Receiver, toml};
+use super::runs::{Job, Ran};
+use crate::Outcome;
+use lab::Rig;
+use lab::rig::json;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Makes the kernel one of the old kind: no window scale, no timestamps, 65535 B.
+pub(super) const OLD_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 0 >tcp_window_scaling && echo 0 >tcp_timestamps && echo 4096 131072 131072 >tcp_rmem";
+/// A receiver that has 32 MiB for a connection, and announces more than 8 MiB.
+const MODERN_KERNEL: &str = "cd /proc/sys/net/ipv4 && echo 4096 33554432 33554432 >tcp_rmem";
+/// Room for a sender: the kernel's default of 4 MB counts its books too, and keeps no more than about 2.4 MB
+/// under way.
+pub(super) const SENDER: &str = "echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem";
+
+/// A transfer that goes on.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    job: Job,
+    result: PathBuf,
+}
+
+/// What iperf3 says of a transfer that has ended.
+#[derive(Clone, Debug)]
+pub(super) struct Transferred(Value);
+
+impl Transfer {
+    /// Starts one of so many seconds over `hop`, whose packets are lost with probability `loss`. `name` is
+    /// its own.
+    pub(super) fn start(
+        rig: &Rig,
+        hop: &Hop<'_>,
+        loss: f64,
+        seed: u64,
+        seconds: u64,
+        name: &str,
+    ) -> Outcome<Self> {
+        // the scenario's own flow does not run, and no scenario has BBR
+        let place = Hop { tcp: "cubic", ..*hop };
+        let file = rig.file(&format!("{name}.toml"), &toml(&[place], loss, (0, seconds)))?;
+        let result = rig.path(&format!("{name}.json"));
+        let kernel = if hop.receiver == Receiver::Old { OLD_KERNEL } else { MODERN_KERNEL };
+        let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 3");
+        let far = format!(
+            "{kernel}; sleep 1; exec iperf3 -c near -R -C {} -t {seconds} -J >'{}'",
+            hop.tcp,
+            result.display()
+        );
+        let job = Job::programs(rig, &file, seed, &near, &far)?;
+        Ok(Self { job, result })
+    }
+
+    /// Waits for its end, `seconds` after its start: the run, and what iperf3 says.
+    pub(super) fn wait(self, seconds: u64) -> Outcome<(Ran, Transferred)> {
+        Ok((self.job.wait(seconds)?, Transferred::read(&self.result)?))
+    }
+}
+
+impl Transferred {
+    /// Reads the result of a transfer that has ended.
+    pub(super) fn read(path: &Path) -> Outcome<Self> {
+        json(path).map(Self)
+    }
+
+    /// What the receiving application got per second from second `from` on, bit/s.
+    pub(super) fn rate_bps(&self, from: f64) -> Outcome<f64> {
+        let intervals = self.0["intervals"].as_array().into_iter().flatten().map(|i| &i["sum"]);
+        let late = intervals.filter(|sum| sum["start"].as_f64().is_some_and(|start| start >= from));
+        let (bytes, time) = late.fold((0.0, 0.0), |(bytes, time), sum| {
+            let of = |key: &str| sum[key].as_f64().unwrap_or(0.0);
+            (bytes + of("bytes"), time + of("seconds"))
+        });
+        if time > 0.0 { Ok(bytes * 8.0 / time) } else { Err("iperf3 did not run long enough".to_owned()) }
+    }
+
+    /// What the sender sent again, by its TCP_INFO.
+    pub(super) fn retransmits(&self) -> Outcome<f64> {
+        let told = self.0["end"]["sum_sent"]["retransmits"].as_f64();
+        told.ok_or_else(|| "iperf3 does not tell retransmissions".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_count_from_a_second_on() {
+        let sum = |start: f64, bytes: u64| serde_json::json!({"sum": {"start": start, "seconds": 1.0, "bytes": bytes}});
+        let intervals = [sum(0.0, 5), sum(1.0, 10), sum(2.0, 30)];
+        let ended =
+            Transferred(serde_json::json!({"intervals": intervals, "end": {"sum_sent": {"retransmits": 3}}}));
+        assert!((ended.rate_bps(1.0).unwrap() - 160.0).abs() < 1e-9);
+        assert!(ended.rate_bps(3.0).is_err());
+        assert_eq!(ended.retransmits(), Ok(3.0));
+        assert!(Transferred(Value::Null).retransmits().is_err());
+    }
+}

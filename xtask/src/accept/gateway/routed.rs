@@ -1,0 +1,122 @@
+//! A gateway on a router before an emulated hop: a host at the LAN, the router, and a host behind the hop, in
+//! namespaces of their own.
+//!
+//! The hop is `bentpipe emulate`. Its far end is made a router with one more interface, behind which stands
+//! the host that sends; its near end is the host that receives.
+
+use super::programs::OLD_KERNEL;
+use crate::Outcome;
+use lab::passage::{Host, within};
+use lab::rig::{Rig, Running, Who, is_root, wait_for};
+use lab::scenario::OneLink;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a command may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The sender's addresses.
+pub(super) const SENDER: [&str; 2] = ["10.77.1.2", "fd77:1::2"];
+
+/// An interface from the router to the host at the LAN. `$far` and `$lan` are processes in their namespaces.
+const CONNECT: &str = "
+at() { nsenter --net=/proc/$1/ns/net -- sh -ec \"$2\"; }
+at $far \"ip link add name lan0 type veth peer name a0 netns $lan
+ip addr add 10.77.1.1/24 dev lan0; ip -6 addr add fd77:1::1/64 dev lan0 nodad
+# without an address of the link a router asks nobody where a host is (RFC 4861, section 7.2.2), and the hop gives none
+ip -6 addr add fe80::1/64 dev lan0 nodad; ip link set lan0 up
+echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding\"
+# the kernel's own limit of what waits to be acknowledged, 4 MB with what it takes to hold it, is 19.7 Mbit/s over a second
+at $lan 'echo 4096 16384 67108864 >/proc/sys/net/ipv4/tcp_wmem; ip link set lo up; ip addr add 10.77.1.2/24 dev a0; ip -6 addr add fd77:1::2/64 dev a0 nodad; ip link set a0 up
+ip route add default via 10.77.1.1; ip -6 route add default via fd77:1::1'
+";
+/// The three places. Dropping it ends everything in them.
+#[derive(Debug)]
+pub(super) struct Routed {
+    // dropped in this order: programs first, then the place they are in
+    _session: Running,
+    _lan: Running,
+    /// Processes in the networks of the hosts.
+    hosts: [u32; 3],
+    rig: Rig,
+}
+
+impl Routed {
+    /// Makes it, with a receiver of the old kind.
+    pub(super) fn new(program: &Path, link: &OneLink<'_>) -> Outcome<Self> {
+        if !is_root() {
+            return Err("a routed gateway needs root".to_owned());
+        }
+        let rig = Rig::new(program, Who::Ourselves)?;
+        let scenario = rig.file("hop.toml", &link.toml())?;
+        let [near, far] = ["near.pid", "far.pid"].map(|name| rig.path(name));
+        let here = |path: &Path| format!("echo $$ >'{}'; exec sleep 1000", path.display());
+        let words = ["emulate", &scenario, "--far", &here(&far), "--", "sh", "-c", &here(&near)];
+        let session = rig.start(&words)?;
+        let sleep = rig.command(Path::new("unshare"), &["--net", "--", "sleep", "1000"]);
+        let lan = rig.begin(sleep, "the host at the LAN")?;
+        let [near, far] = [pid(&near)?, pid(&far)?];
+        let script = format!("far={far}; lan={}; {CONNECT} at {near} '{OLD_KERNEL}'", lan.id());
+        wait_for("the network of the host at the LAN", || Ok(net(lan.id())? != net(std::process::id())?))?;
+        rig.shell(&script, LIMIT)?;
+        let hosts = [lan.id(), far, near];
+        Ok(Self { _session: session, _lan: lan, hosts, rig })
+    }
+
+    /// Does something in the network of a host, in a thread of its own.
+    pub(super) fn at<T: Send>(&self, host: Host, act: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
+        within(self.hosts[host as usize], act)
+    }
+
+    fn command(&self, words: &[&str]) -> Outcome<Running> {
+        let net = format!("--net=/proc/{}/ns/net", self.hosts[Host::Router as usize]);
+        let program = self.rig.program().display().to_string();
+        let folder = self.rig.path("gateway").display().to_string();
+        let words = [&[&*net, "--", &program, "gateway"], words, &["--run-dir", &folder]].concat();
+        self.rig.begin(self.rig.command(Path::new("nsenter"), &words), &words[3..].join(" "))
+    }
+
+    /// Starts the gateway on the router, for a hop of this rate, and waits until it has started.
+    pub(super) fn gateway(&self, rate: &str) -> Outcome<Running> {
+        let text = format!(
+            "schema = 1\n[satellite]\nrate = \"{rate}\"\n[deploy]\nkind = \"routed\"\nlan = \"lan0\"\nsatellite = \"bent0\"\nwatch = \"0 s\"\n"
+        );
+        let mut gateway = self.command(&["run", &self.rig.file("gateway.toml", &text)?])?;
+        wait_for("the gateway's start", || {
+            if gateway.has_ended()? {
+                return Err(format!("the gateway has ended: {}", gateway.err()));
+            }
+            Ok(gateway.err().contains("event=\"started\""))
+        })?;
+        Ok(gateway)
+    }
+
+    /// The gateway's connections.
+    pub(super) fn flows(&self) -> Outcome<Vec<Value>> {
+        let done = self.command(&["flows", "--json", "--most", "1000"])?.wait(LIMIT)?;
+        let page: Value = serde_json::from_str(&done.out).map_err(|_| format!("flows: {}", done.story()))?;
+        Ok(page["flows"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// Kills a gateway and waits until nothing of it is there.
+    pub(super) fn kill(gateway: &mut Running) -> Outcome<()> {
+        gateway.signal(Signal::KILL);
+        wait_for("the end of a killed gateway", || gateway.has_ended())
+    }
+}
+
+fn net(pid: u32) -> Outcome<std::path::PathBuf> {
+    fs::read_link(format!("/proc/{pid}/ns/net")).map_err(|e| format!("process {pid}: {e}"))
+}
+
+fn pid(path: &Path) -> Outcome<u32> {
+    let mut found = None;
+    wait_for("the two ends of the hop", || {
+        found = fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+        Ok(found.is_some())
+    })?;
+    found.ok_or_else(|| format!("{}: no process", path.display()))
+}

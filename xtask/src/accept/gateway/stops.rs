@@ -1,0 +1,168 @@
+//! A receiver behind a gateway whose process is stopped by signals: iperf3 at both ends, the receiver opens
+//! the connection and is an old one by its kernel's settings. Short stops are timed here: a shell that starts
+//! a program to wait 10 ms waits as long again for the program.
+
+use super::hops::{Hop, toml};
+use super::programs::{OLD_KERNEL, SENDER, Transferred};
+use super::runs::{Job, Ran};
+use crate::Outcome;
+use lab::Rig;
+use lab::stats::Dice;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Length of a run with short stops, and where its rate counts from, s.
+const RESTING_S: (u64, f64) = (60, 25.0);
+/// Length of a short stop, the longest that counts as one, and times between two of them, ms.
+const REST: Duration = Duration::from_millis(10);
+const LONGEST_REST: Duration = Duration::from_millis(12);
+const BETWEEN_MS: (u64, u64) = (200, 1600);
+/// What the receiver's program gets to start.
+const STARTING: Duration = Duration::from_secs(20);
+/// When a process is stopped for good, and how long it is before it is killed, s.
+const STOP_S: (u64, u64) = (20, 40);
+
+/// A run with short stops.
+#[derive(Clone, Debug)]
+pub(super) struct Stopped {
+    /// Rate at which the receiving application got data once it was full, bit/s.
+    pub rate_bps: f64,
+    /// How often it was stopped.
+    pub stops: u64,
+    /// Why the figures are not to be trusted.
+    pub doubts: String,
+}
+
+/// A receiver whose process is stopped at random for 10 ms, or never.
+pub(super) fn resting(rig: &Rig, stops: bool) -> Outcome<Stopped> {
+    let (seconds, from) = RESTING_S;
+    let name = format!("resting-{stops}");
+    let [result, id] = ["json", "id"].map(|n| rig.path(&format!("{name}.{n}")));
+    let far = format!(
+        "{OLD_KERNEL}; sleep 1
+iperf3 -c near -R -C cubic -t {seconds} -J >'{}' & p=$!
+echo $p >'{id}.part'; mv '{id}.part' '{id}'; wait $p",
+        result.display(),
+        id = id.display(),
+    );
+    let near = format!("{SENDER}; iperf3 -s -1 >/dev/null; sleep 2");
+    let job = start(rig, (&name, true), &near, &far, seconds + 10)?;
+    let rests = if stops { rest(&id, Duration::from_secs(seconds)) } else { Ok((0, 0)) };
+    // the run comes to its end whatever became of the stops
+    let ran = end(job, true, seconds + 10)?;
+    let (stops, long) = rests?;
+    let lengths = format!(" ({long} stops longer than {} ms)", LONGEST_REST.as_millis());
+    let doubts = ran.doubts() + if long > 0 { &lengths } else { "" };
+    Ok(Stopped { rate_bps: Transferred::read(&result)?.rate_bps(from)?, stops, doubts })
+}
+
+/// Stops the process whose number is in a file, at random for so long; returns how often, and how many stops
+/// became too long.
+fn rest(id: &Path, time: Duration) -> Outcome<(u64, u64)> {
+    let begin = Instant::now();
+    let id = loop {
+        match number(id) {
+            Ok(id) => break id as i32,
+            Err(e) if begin.elapsed() > STARTING => return Err(e),
+            Err(_) => sleep(REST),
+        }
+    };
+    let id = Pid::from_raw(id).ok_or_else(|| "a process without a number".to_owned())?;
+    let (mut dice, begin, (least, more)) = (Dice::new(1), Instant::now(), BETWEEN_MS);
+    let (mut count, mut long) = (0, 0);
+    while begin.elapsed() < time {
+        sleep(Duration::from_millis(least + dice.below(more)));
+        let stopped = Instant::now();
+        if kill_process(id, Signal::STOP).is_err() {
+            break;
+        }
+        sleep(REST);
+        kill_process(id, Signal::CONT).map_err(|e| format!("waking the receiver: {e}"))?;
+        count += 1;
+        long += u64::from(stopped.elapsed() > LONGEST_REST);
+    }
+    Ok((count, long))
+}
+
+/// How a sender's end came.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct End {
+    /// Exit code of its program.
+    pub code: f64,
+    /// After the receiver's process was killed, s.
+    pub after_s: f64,
+    /// Connections that its kernel still had seconds later, those in TIME-WAIT aside.
+    pub left: f64,
+    /// The most that a gateway held, bytes.
+    pub held: f64,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, after_s, left, held } = self;
+        write!(f, "code {code} after {after_s:.2} s, {left} connections left")?;
+        if *held > 0.0 { write!(f, ", {:.2} MB held at most", held / 1e6) } else { Ok(()) }
+    }
+}
+
+impl End {
+    /// True when it came as `other`'s did, at the same time within a round trip.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        let same = |a: f64, b: f64| a.total_cmp(&b).is_eq();
+        same(self.code, other.code)
+            && same(self.left, other.left)
+            && (self.after_s - other.after_s).abs() < 1.0
+    }
+}
+
+/// A receiver whose process stops for good and is killed later, its window closed and its buffer full: what
+/// the sender's application sees.
+pub(super) fn killed(rig: &Rig, gateway: bool) -> Outcome<End> {
+    let name = format!("killed-{gateway}");
+    let [code, killed, ended, left] = ["code", "at", "end", "left"].map(|n| rig.path(&format!("{name}.{n}")));
+    let (stop, wait) = STOP_S;
+    let far = format!(
+        "{OLD_KERNEL}; sleep 1
+iperf3 -c near -R -C cubic -t 600 >/dev/null & p=$!
+sleep {stop}; kill -STOP $p; sleep {wait}; kill -KILL $p; date +%s.%N >'{}'; sleep 60",
+        killed.display()
+    );
+    let near = format!(
+        "{SENDER}; iperf3 -s -1 >/dev/null 2>&1; echo $? >'{}'; date +%s.%N >'{}'; sleep 3; ss -Htan | grep -vc TIME-WAIT >'{}' || true",
+        code.display(),
+        ended.display(),
+        left.display()
+    );
+    let seconds = stop + wait + 10;
+    let ran = end(start(rig, (&name, gateway), &near, &far, seconds)?, gateway, seconds)?;
+    Ok(End {
+        code: number(&code)?,
+        after_s: number(&ended)? - number(&killed)?,
+        left: number(&left)?,
+        held: if gateway { ran.gateway(Hop::OLD.name, "held_peak_bytes")? } else { 0.0 },
+    })
+}
+
+fn start(rig: &Rig, (name, gateway): (&str, bool), near: &str, far: &str, seconds: u64) -> Outcome<Job> {
+    let file = rig.file(&format!("{name}.toml"), &toml(&[Hop { gateway, ..Hop::OLD }], 0.0, (0, seconds)))?;
+    Job::programs(rig, &file, 1, near, far)
+}
+
+fn end(job: Job, gateway: bool, seconds: u64) -> Outcome<Ran> {
+    let ran = job.wait(seconds)?;
+    if gateway && ran.gateway(Hop::OLD.name, "flows/accelerated")? < 1.0 {
+        return Err("no flow was accelerated".to_owned());
+    }
+    Ok(ran)
+}
+
+/// A file with a number, which is removed.
+fn number(path: &Path) -> Outcome<f64> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let _ = fs::remove_file(path);
+    text.trim().parse().map_err(|_| format!("{}: {text}", path.display()))
+}

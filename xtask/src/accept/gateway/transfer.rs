@@ -1,0 +1,310 @@
+//! Transfers during which the gateway is killed, killed and started again, or stopped as planned.
+//!
+//! The receiver opens each connection, as in TCP-SuperCharger, and checks every byte and the end. The sender
+//! is CUBIC.
+
+use super::routed::{Routed, SENDER};
+use crate::Outcome;
+use lab::Running;
+use lab::passage::Host;
+use lab::stats::median;
+use rustix::net::sockopt::set_tcp_congestion;
+use rustix::process::Signal;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, Builder};
+use std::time::{Duration, Instant};
+
+/// Bytes given to the kernel at a time.
+const PIECE: usize = 1 << 16;
+/// An interval of a long transfer's course.
+pub(super) const INTERVAL: Duration = Duration::from_millis(200);
+/// Nothing came for so long: it is lost.
+const PATIENCE: Duration = Duration::from_secs(150);
+/// Room for the stack of a thread that only copies.
+const STACK: usize = 1 << 18;
+/// After a kill: as `RestartSec` of the systemd unit.
+pub(super) const RESTART: Duration = Duration::from_secs(1);
+
+/// What is done to the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// There is none.
+    Absent,
+    /// `kill -9`.
+    Killed,
+    /// `kill -9`, and a second later another one is started.
+    Restarted,
+    /// SIGTERM.
+    Stopped,
+}
+
+/// What came of a transfer.
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    /// Every byte was right, and the end came after the last.
+    pub intact: bool,
+    /// Bytes that came.
+    pub bytes: u64,
+    /// From the opening to the end, s.
+    pub seconds: f64,
+    /// Bytes in each interval.
+    pub intervals: Vec<u64>,
+}
+
+impl Course {
+    /// Goodput from one time to another, s since the opening; bit/s.
+    pub(super) fn goodput(&self, from: f64, to: f64) -> f64 {
+        let step = INTERVAL.as_secs_f64();
+        let (first, last) = ((from / step) as usize, (to / step) as usize);
+        let bytes: u64 = self.intervals.iter().take(last).skip(first).sum();
+        bytes as f64 * 8.0 / (last.saturating_sub(first) as f64 * step)
+    }
+
+    /// The first time after `from` at which two seconds with this goodput begin, s since `from`.
+    pub(super) fn reaches(&self, bps: f64, from: f64) -> Option<f64> {
+        let (step, end) = (INTERVAL.as_secs_f64(), self.intervals.len() as f64 * INTERVAL.as_secs_f64());
+        let times = (0..).map(|i| from + f64::from(i) * step).take_while(|t| t + 2.0 < end);
+        times.into_iter().find(|t| self.goodput(*t, t + 2.0) >= bps).map(|t| t - from)
+    }
+
+    /// The poorest interval between two times as a share of the median before them, over `before` seconds.
+    pub(super) fn poorest(&self, from: f64, to: f64, before: f64) -> f64 {
+        let step = INTERVAL.as_secs_f64();
+        let part = |from: f64, to: f64| {
+            let (first, last) = ((from / step).ceil() as usize, (to / step) as usize);
+            self.intervals.iter().take(last).skip(first).map(|n| *n as f64).collect::<Vec<_>>()
+        };
+        let usual = median(&part(from - before, from));
+        part(from, to).into_iter().fold(f64::INFINITY, f64::min) / usual
+    }
+}
+
+/// Byte `at` of the stream of a transfer: no two pieces of any two are alike.
+fn fill(stream: u32, at: u64, out: &mut [u8]) {
+    for (i, byte) in out.iter_mut().enumerate() {
+        let position = at + i as u64;
+        let mut word = (u64::from(stream) << 40 ^ position >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // the finisher of SplitMix64 (Steele, Lea, Flood, 2014)
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        *byte = (word ^ word >> 31).to_be_bytes()[(position & 7) as usize];
+    }
+}
+
+/// Serves transfers until all of `n` have begun: the receiver says which, and how many bytes.
+fn serve(listener: &TcpListener, n: usize) -> Outcome<()> {
+    let text = |e: std::io::Error| format!("sending: {e}");
+    for _ in 0..n {
+        let (mut stream, _) = listener.accept().map_err(text)?;
+        let send = move || -> std::io::Result<()> {
+            let mut order = [0; 12];
+            stream.read_exact(&mut order)?;
+            let word =
+                |at: usize| u32::from_be_bytes([order[at], order[at + 1], order[at + 2], order[at + 3]]);
+            let (number, bytes) = (word(0), u64::from(word(4)) << 32 | u64::from(word(8)));
+            let (mut piece, mut at) = (vec![0; PIECE], 0);
+            while at < bytes {
+                let len = (bytes - at).min(PIECE as u64) as usize;
+                fill(number, at, &mut piece[..len]);
+                stream.write_all(&piece[..len])?;
+                at += len as u64;
+            }
+            Ok(())
+        };
+        // what it could not send is missing at the other end
+        Builder::new().stack_size(STACK).spawn(send).map_err(text)?;
+    }
+    Ok(())
+}
+
+/// Opens a connection and receives.
+fn receive(to: SocketAddr, number: u32, bytes: u64) -> Outcome<Course> {
+    let text = |e: std::io::Error| format!("transfer {number}: {e}");
+    let since = Instant::now();
+    let mut stream = TcpStream::connect_timeout(&to, PATIENCE).map_err(text)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(text)?;
+    let mut order = [0; 12];
+    order[..4].copy_from_slice(&number.to_be_bytes());
+    order[4..].copy_from_slice(&bytes.to_be_bytes());
+    stream.write_all(&order).map_err(text)?;
+    let mut course = Course { intact: true, bytes: 0, seconds: 0.0, intervals: Vec::new() };
+    let (mut got, mut wanted) = (vec![0; PIECE], vec![0; PIECE]);
+    loop {
+        let n = match stream.read(&mut got) {
+            Ok(0) => break,
+            Ok(n) => n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(e) => return Err(format!("transfer {number} after {} bytes: {e}", course.bytes)),
+        };
+        fill(number, course.bytes, &mut wanted[..n]);
+        course.intact &= got[..n] == wanted[..n];
+        course.bytes += n as u64;
+        let interval = (since.elapsed().as_nanos() / INTERVAL.as_nanos()) as usize;
+        course.intervals.resize(course.intervals.len().max(interval + 1), 0);
+        course.intervals[interval] += n as u64;
+    }
+    course.seconds = since.elapsed().as_secs_f64();
+    course.intact &= course.bytes == bytes;
+    Ok(course)
+}
+
+/// What is sent, and what is done meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial<'a> {
+    /// Rate of the hop, with a unit.
+    pub rate: &'a str,
+    /// Transfers at the same time.
+    pub transfers: u32,
+    /// Bytes of each.
+    pub bytes: u64,
+    /// IPv6, not IPv4.
+    pub v6: bool,
+    /// What becomes of the gateway.
+    pub fate: Fate,
+    /// When, s after the first opening.
+    pub at: f64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Outcomes {
+    /// In the order of their numbers.
+    pub courses: Vec<Course>,
+    /// Transfers that had ended when it happened.
+    pub ended_before: u32,
+    /// When a new gateway was there, s after the first opening.
+    pub back: Option<f64>,
+    /// Connections that this one has taken up and accelerates: the most that were seen.
+    pub again: usize,
+    /// The largest window that it showed to one of their senders.
+    pub shown: u64,
+}
+
+/// Does it.
+pub(super) fn run(place: &Routed, trial: &Trial<'_>) -> Outcome<Outcomes> {
+    let gateway = (trial.fate != Fate::Absent).then(|| place.gateway(trial.rate)).transpose()?;
+    let address: IpAddr = SENDER[usize::from(trial.v6)].parse().map_err(|_| "no address".to_owned())?;
+    let listener = place.at(Host::Sender, || {
+        let listener = TcpListener::bind(SocketAddr::new(address, 0)).map_err(|e| e.to_string())?;
+        // connections that are accepted inherit it
+        set_tcp_congestion(&listener, "cubic").map_err(|e| e.to_string())?;
+        Ok(listener)
+    })?;
+    let to = listener.local_addr().map_err(|e| e.to_string())?;
+    let (ended, since) = (AtomicU32::new(0), Instant::now());
+    thread::scope(|scope| {
+        let served = scope.spawn(|| serve(&listener, trial.transfers as usize));
+        let courses = scope.spawn(|| place.at(Host::Receiver, || receive_all(trial, to, &ended)));
+        let met = meet(place, trial, gateway, &ended, since);
+        let panicked = |_| "a measuring thread panicked".to_owned();
+        let courses = courses.join().map_err(panicked)??;
+        served.join().map_err(panicked)??;
+        let met = met?;
+        Ok(Outcomes { courses, ..met })
+    })
+}
+
+fn receive_all(trial: &Trial<'_>, to: SocketAddr, ended: &AtomicU32) -> Outcome<Vec<Course>> {
+    thread::scope(|scope| {
+        let one = |number| {
+            let receive = move || {
+                let course = receive(to, number, trial.bytes);
+                ended.fetch_add(1, Ordering::Relaxed);
+                course
+            };
+            // threads share the namespace of the one that starts them
+            Builder::new().stack_size(STACK).spawn_scoped(scope, receive).map_err(|e| e.to_string())
+        };
+        let threads: Vec<_> = (0..trial.transfers).map(one).collect::<Outcome<_>>()?;
+        let join = |t: thread::ScopedJoinHandle<'_, Outcome<Course>>| {
+            t.join().map_err(|_| "a thread panicked".to_owned())?
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// Lets the gateway meet its fate; it is gone when all transfers have ended.
+fn meet(
+    place: &Routed,
+    trial: &Trial<'_>,
+    gateway: Option<Running>,
+    ended: &AtomicU32,
+    since: Instant,
+) -> Outcome<Outcomes> {
+    let all_over = || ended.load(Ordering::Relaxed) == trial.transfers;
+    let wait = |until: Duration| {
+        while since.elapsed() < until && !all_over() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let mut gateway = gateway;
+    wait(Duration::from_secs_f64(trial.at));
+    let ended_before = ended.load(Ordering::Relaxed);
+    let mut met = Outcomes { courses: Vec::new(), ended_before, back: None, again: 0, shown: 0 };
+    if let Some(gateway) = &mut gateway {
+        match trial.fate {
+            Fate::Killed | Fate::Restarted => Routed::kill(gateway)?,
+            Fate::Stopped => gateway.signal(Signal::TERM),
+            Fate::Absent => {}
+        }
+    }
+    if trial.fate == Fate::Restarted {
+        wait(since.elapsed() + RESTART);
+        let new = place.gateway(trial.rate)?;
+        met.back = Some(since.elapsed().as_secs_f64());
+        while !all_over() {
+            let flows = place.flows()?;
+            let again: Vec<_> = flows.iter().filter(|f| is_accelerated_again(f)).collect();
+            met.again = met.again.max(again.len());
+            met.shown = again.iter().filter_map(|f| f["shown_bytes"].as_u64()).fold(met.shown, u64::max);
+            wait(since.elapsed() + Duration::from_secs(1));
+        }
+        gateway = Some(new);
+    }
+    wait(Duration::MAX);
+    drop(gateway);
+    Ok(met)
+}
+
+/// Nobody saw it open, and still it is accelerated, and data was acknowledged through it.
+fn is_accelerated_again(flow: &serde_json::Value) -> bool {
+    flow["why_passing"].is_null() && flow["opened_from"].is_null() && flow["acked_bytes"].as_u64() > Some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_course_is_judged_by_its_intervals() {
+        // 1 Mbyte/s, nothing for a second from 4 s on, a poor interval at 8 s
+        let mut intervals = vec![200_000; 60];
+        intervals[20..25].fill(0);
+        intervals[40] = 80_000;
+        let course = Course { intact: true, bytes: 0, seconds: 12.0, intervals };
+        assert!((course.goodput(0.0, 4.0) - 8e6).abs() < 1.0);
+        assert!((course.reaches(7.9e6, 4.0).unwrap() - 1.0).abs() < 1e-9);
+        assert_eq!(course.reaches(9e6, 0.0), None);
+        assert!((course.poorest(6.0, 10.0, 1.0) - 0.4).abs() < 1e-9);
+        assert!(course.poorest(4.0, 5.0, 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn streams_differ_everywhere_and_do_not_depend_on_how_they_are_cut() {
+        let (mut whole, mut part) = ([0; 4096], [0; 100]);
+        fill(3, 5, &mut whole);
+        fill(3, 1005, &mut part);
+        assert_eq!(part, whole[1000..1100]);
+        for other in [4, 5] {
+            let mut out = [0; 4096];
+            fill(other, 5, &mut out);
+            let same = out.iter().zip(&whole).filter(|(a, b)| a == b).count();
+            assert!(same < 64, "{same} of 4096");
+        }
+        let mut later = [0; 4096];
+        fill(3, 5 + 4096, &mut later);
+        assert!(later.iter().zip(&whole).filter(|(a, b)| a == b).count() < 64);
+    }
+}

@@ -1,0 +1,69 @@
+//! What the parts of a list share: the program under test, the run of all tests, and how long may be taken.
+
+use super::tests::Tests;
+use crate::{Outcome, bench, metadata, program};
+use lab::{Rig, Who};
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Programs that measure, and their Debian packages.
+const PROGRAMS: [(&str, &str); 5] = [
+    ("iperf3", "iperf3"),
+    ("ping", "iputils-ping"),
+    ("tcpdump", "tcpdump"),
+    ("ip", "iproute2"),
+    ("nft", "nftables"),
+];
+
+/// What is made when a part first asks for it.
+pub(super) struct Setup {
+    /// Take the time that a line needs in full.
+    pub long: bool,
+    bentpipe: OnceCell<Outcome<PathBuf>>,
+    tests: OnceCell<Outcome<Tests>>,
+}
+
+impl Setup {
+    pub(super) const fn new(long: bool) -> Self {
+        Self { long, bentpipe: OnceCell::new(), tests: OnceCell::new() }
+    }
+
+    /// One of two, by the time that may be taken.
+    pub(super) fn pick<T>(&self, long: T, short: T) -> T {
+        if self.long { long } else { short }
+    }
+
+    /// What a line says that is measured shorter.
+    pub(super) const fn short(&self) -> &'static str {
+        if self.long { "" } else { " (short)" }
+    }
+
+    /// The release build of bentpipe; programs that measure are there too.
+    pub(super) fn bentpipe(&self) -> Outcome<&Path> {
+        let make = || {
+            PROGRAMS.iter().try_for_each(|(name, package)| program::find(&[name], package).map(|_| ()))?;
+            bench::build("bentpipe")
+        };
+        self.bentpipe.get_or_init(make).as_deref().map_err(Clone::clone)
+    }
+
+    /// A place to run it in.
+    pub(super) fn rig(&self, who: Who) -> Outcome<Rig> {
+        Rig::new(self.bentpipe()?, who)
+    }
+
+    /// A run of all tests of the workspace.
+    pub(super) fn tests(&self) -> Outcome<&Tests> {
+        self.tests.get_or_init(|| Tests::of(&["--workspace"], &[])).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// Runs cargo with variables of the environment; its standard output and whether it succeeded.
+pub(super) fn run_cargo(args: &[&str], variables: &[(&str, &str)]) -> (String, bool) {
+    let variables = variables.iter().copied();
+    match Command::new(metadata::cargo()).args(args).envs(variables).current_dir(metadata::root()).output() {
+        Ok(done) => (String::from_utf8_lossy(&done.stdout).into_owned(), done.status.success()),
+        Err(e) => (e.to_string(), false),
+    }
+}

@@ -1,0 +1,77 @@
+//! Tables of the validation, by their names.
+
+use super::list::{List, last_line};
+use super::setup::run_cargo;
+use crate::Outcome;
+use crate::item::{Item, Verdict};
+
+/// A table of the validation, or several.
+pub(super) struct Asked {
+    /// The beginning of its name.
+    pub(super) table: &'static str,
+    /// Rows that agree, at least.
+    pub(super) rows: usize,
+    /// What was asked, in words.
+    pub(super) what: &'static str,
+}
+
+/// Makes all runs: a line, and what is printed.
+pub(super) fn all(list: &mut List, what: &str) -> String {
+    let (text, ok) = run_cargo(&["run", "--quiet", "--release", "--package", "bentpipe-validate"], &[]);
+    list.item(&Item::new(what, last_line(&text), Verdict::of(ok)));
+    text
+}
+
+/// A line for each of the tables; makes their runs, and only those.
+pub(super) fn tables(list: &mut List, tables: &[Asked]) -> Outcome {
+    for asked in tables {
+        let package = ["run", "--quiet", "--release", "--package", "bentpipe-validate"];
+        let (text, ok) = run_cargo(&[&package[..], &["--", "--only", asked.table]].concat(), &[]);
+        if ok {
+            list.item(&judged(asked, &text));
+        } else {
+            let why = text.lines().next().unwrap_or("bentpipe-validate did not run");
+            list.miss(asked.what, why);
+        }
+    }
+    Ok(())
+}
+
+/// From the rows, each of which ends with its verdict.
+fn judged(asked: &Asked, text: &str) -> Item {
+    let (agree, miss, _) = count(text, "");
+    let figure = match text.lines().collect::<Vec<_>>()[..] {
+        // one row says its figure itself: behind its name, two spaces and more
+        [row] => row.split("  ").map(str::trim).filter(|s| !s.is_empty()).nth(1).unwrap_or(row).to_owned(),
+        _ => format!("{agree} agree, {miss} miss"),
+    };
+    Item::new(asked.what, figure, Verdict::of(agree >= asked.rows && miss == 0))
+}
+
+/// Rows whose names hold `table`: those that agree, that miss, and that are only reported.
+pub(super) fn count(text: &str, table: &str) -> (usize, usize, usize) {
+    let rows = || text.lines().filter(|l| l.contains(table));
+    let ending = |word: &str| rows().filter(|l| l.trim_end().ends_with(word)).count();
+    let (agree, miss) = (ending("agrees"), ending("MISSES"));
+    (agree, miss, rows().count() - agree - miss)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn rows_are_counted_and_one_row_says_its_figure() {
+        let asked = |rows| Asked { table: "t", rows, what: "w" };
+        let two = "t: a  1.0  2.0 s  -5 % (6 %)  agrees\nt: b  1.0  2.0  -  agrees \nu: c 1 -\n";
+        assert_eq!((count(two, ""), count(two, "u:")), ((2, 0, 1), (0, 0, 1)));
+        assert_eq!(judged(&asked(2), two), Item::new("w", "2 agree, 0 miss", Verdict::Pass));
+        assert_eq!(judged(&asked(3), two).verdict, Verdict::Miss);
+        assert_eq!(
+            judged(&asked(1), "t: a  0.82 s  0.83  MISSES\n"),
+            Item::new("w", "0.82 s", Verdict::Miss)
+        );
+        let mixed = "t: a  1  2  x  agrees\nt: b  1  2  x  MISSES\n";
+        assert_eq!(judged(&asked(0), mixed).verdict, Verdict::Miss);
+    }
+}

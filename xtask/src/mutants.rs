@@ -1,0 +1,280 @@
+//! `mutants`: does a test notice when a changed line is wrong? And do the packet scripts notice what they say
+//! they notice?
+//!
+//! Both have `cargo mutants` (of crates.io) make the mutants and run tests against each.
+
+use crate::{Outcome, metadata, tidy};
+use lab::rig;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How long the mutants of a change may be tried.
+const BUDGET: Duration = Duration::from_secs(300);
+/// Seconds that the scripts may take with one mutant: some never come to an end.
+const PATIENCE: &str = "20";
+/// Of so many scripts one is checked where time is short: each has to be built.
+pub(crate) const SAMPLE: usize = 16;
+
+/// `cargo xtask mutants [--scripts]`.
+pub(crate) fn command(args: &[String]) -> Outcome {
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => of_the_change(),
+        ["--scripts"] => scripts(1).map(|n| println!("{n} scripts notice their mutants")),
+        _ => Err("usage: cargo xtask mutants [--scripts]".to_owned()),
+    }
+}
+
+/// True when cargo-mutants is there, or could be installed.
+fn is_installed() -> bool {
+    let install = || {
+        println!("installing cargo-mutants (cargo install --locked cargo-mutants)");
+        let done = Command::new(metadata::cargo()).args(["install", "--locked", "cargo-mutants"]).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    rig::has("cargo-mutants") || install()
+}
+
+/// `cargo mutants`, with a folder of its own for its outcomes and one for all builds.
+fn cargo_mutants(args: &[&str]) -> Command {
+    let mut command = Command::new(metadata::cargo());
+    command.arg("mutants").args(args).current_dir(metadata::root());
+    command.env("CARGO_TARGET_DIR", metadata::root().join("target/mutants/build"));
+    command
+}
+
+/// Tries mutants of the lines that differ from where the main branch was left, as far as there is time. Those
+/// that survive are listed, and are no failure.
+#[expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "there is a limit of time")]
+fn of_the_change() -> Outcome {
+    if !is_installed() {
+        eprintln!("SKIPPED mutants: cargo-mutants is not there and could not be installed");
+        return Ok(());
+    }
+    let folder = metadata::root().join("target/mutants");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let Ok(base) = base() else {
+        eprintln!("SKIPPED mutants: git has no commit to compare with");
+        return Ok(());
+    };
+    let diff = folder.join("change.diff");
+    fs::write(&diff, git(&["diff", &base, "--", "*.rs"])?).map_err(|e| format!("{}: {e}", diff.display()))?;
+    let packages = changed_packages(&git(&["diff", "--name-only", &base, "--", "*.rs"])?)?;
+    let until = std::time::Instant::now() + BUDGET;
+    for (package, tests) in &packages {
+        let out = folder.join(package);
+        let _ = fs::remove_dir_all(&out);
+        let mut command = cargo_mutants(&["--package", package, "--in-diff"]);
+        command.arg(&diff).arg("--output").arg(&out).args(*tests).stdout(Stdio::null());
+        let fault = |e| format!("cargo mutants: {e}");
+        let mut child = command.spawn().map_err(fault)?;
+        let mut ended = false;
+        while !ended && std::time::Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(200));
+            ended = child.try_wait().map_err(fault)?.is_some();
+        }
+        if !ended && let Some(pid) = Pid::from_raw(child.id() as i32) {
+            // it ends its tests, and leaves what it knows
+            let _ = kill_process(pid, Signal::INT);
+            let _ = child.wait();
+        }
+        report(package, &out.join("mutants.out"), ended);
+    }
+    println!("mutants: {} packages changed since {base}", packages.len());
+    Ok(())
+}
+
+fn git(args: &[&str]) -> Outcome<String> {
+    let done = Command::new("git").args(args).current_dir(metadata::root()).output();
+    let done = done.map_err(|e| format!("git: {e}"))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).trim_end().to_owned());
+    }
+    Err(format!("git {}: {}", args.join(" "), String::from_utf8_lossy(&done.stderr).trim()))
+}
+
+/// Where the main branch was left; on the main branch itself the commit before.
+fn base() -> Outcome<String> {
+    let head = git(&["rev-parse", "HEAD"])?;
+    let left = ["origin/main", "main"].iter().find_map(|main| git(&["merge-base", main, "HEAD"]).ok());
+    left.filter(|base| *base != head).map_or_else(|| git(&["rev-parse", "HEAD~1"]), Ok)
+}
+
+/// Packages whose products are among these files; and which of their tests are run: all where they take
+/// little, those inside where others wait for real packets.
+fn changed_packages(files: &str) -> Outcome<BTreeMap<String, &'static [&'static str]>> {
+    let mut changed = BTreeMap::new();
+    for package in metadata::packages()? {
+        let folder = package.manifest_path.with_file_name("src");
+        let folder = folder.strip_prefix(metadata::root()).unwrap_or(&folder);
+        if files.lines().any(|file| Path::new(file).starts_with(folder)) {
+            let name = package.name.to_string();
+            let is_engine = tidy::is_below_the_drivers(name.trim_start_matches("bentpipe-"));
+            let is_library = package.targets.iter().any(cargo_metadata::Target::is_lib);
+            let tests: &[&str] = match (is_engine, is_library) {
+                (true, _) => &[],
+                (false, true) => &["--", "--lib"],
+                (false, false) => &["--", "--bins"],
+            };
+            changed.insert(name, tests);
+        }
+    }
+    Ok(changed)
+}
+
+/// Prints what became of the mutants of a package.
+fn report(package: &str, outcomes: &Path, ended: bool) {
+    let list = |name: &str| fs::read_to_string(outcomes.join(name)).unwrap_or_default();
+    let (caught, missed) = (list("caught.txt"), list("missed.txt"));
+    let stopped = if ended { "" } else { ", stopped: no time" };
+    let (caught, survivors) = (caught.lines().count(), missed.lines().count());
+    println!("mutants: {package}: {caught} noticed, {survivors} survived{stopped}");
+    missed.lines().for_each(|line| println!("SURVIVED {line}"));
+}
+
+/// A packet script: its name, and the mutant of the file that it guards.
+struct Script {
+    name: String,
+    guards: String,
+    mutant: String,
+}
+
+/// Checks one of `every` scripts: it names a mutant, and with it the script does not hold. Returns how many
+/// there were.
+///
+/// # Errors
+/// Names those that notice nothing.
+pub(crate) fn scripts(every: usize) -> Outcome<usize> {
+    if !is_installed() {
+        return Err("cargo-mutants is not there: cargo install --locked cargo-mutants".to_owned());
+    }
+    let scripts: Vec<Script> = read_scripts()?.into_iter().step_by(every).collect();
+    let mutants = list(&scripts)?;
+    let chosen: Vec<Option<&String>> =
+        scripts.iter().map(|s| mutants.get(&(s.guards.clone(), s.mutant.clone()))).collect();
+    let found = outcomes(&chosen.iter().copied().flatten().collect())?;
+    let mut misses = Vec::new();
+    for (script, mutant) in scripts.iter().zip(chosen) {
+        let why = match mutant.map(|mutant| found.get(mutant).map(|(summary, log)| (summary.as_str(), log))) {
+            None => "cargo-mutants lists no such mutant",
+            Some(Some(("CaughtMutant", log))) if names(log, &script.name) => continue,
+            Some(Some(("Timeout", _))) => "with its mutant the engine never comes to an end",
+            Some(Some(("Unviable", _))) => "its mutant does not compile",
+            Some(_) => "it holds although the mutant is on",
+        };
+        misses.push(format!("{}: {}: {}: {why}", script.name, script.guards, script.mutant));
+    }
+    if misses.is_empty() { Ok(scripts.len()) } else { Err(misses.join("\n")) }
+}
+
+/// True when what the tests printed says that a script does not hold.
+fn names(log: &str, script: &str) -> bool {
+    log.lines().any(|line| line.strip_prefix(script).is_some_and(|rest| rest.starts_with([' ', ':'])))
+}
+
+fn read_scripts() -> Outcome<Vec<Script>> {
+    let folder = metadata::root().join("crates/tcp/tests/scripts");
+    let mut scripts = Vec::new();
+    for path in files(&folder)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "tcp")) {
+        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let value = |key: &str| {
+            let line = text.lines().take_while(|l| !l.is_empty()).find_map(|l| l.strip_prefix(key));
+            line.map(|l| l.trim_start_matches(':').trim().to_owned()).unwrap_or_default()
+        };
+        let name = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
+        scripts.push(Script { name, guards: value("guards"), mutant: value("mutant") });
+    }
+    Ok(scripts)
+}
+
+/// All files below a folder, in the order of their paths.
+fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
+    let fault = |e| format!("{}: {e}", folder.display());
+    let mut all = BTreeSet::new();
+    for entry in fs::read_dir(folder).map_err(fault)? {
+        let path = entry.map_err(fault)?.path();
+        if path.is_dir() { all.extend(files(&path)?) } else { _ = all.insert(path) }
+    }
+    Ok(all.into_iter().collect())
+}
+
+/// The mutants of all files that scripts guard: by file and name (`#2` for the second of that name) their
+/// full names, with line and column.
+fn list(scripts: &[Script]) -> Outcome<BTreeMap<(String, String), String>> {
+    let files: BTreeSet<String> = scripts.iter().map(|s| format!("crates/tcp/src/{}", s.guards)).collect();
+    let files: Vec<&str> = files.iter().flat_map(|file| ["--file", file]).collect();
+    let list =
+        cargo_mutants(&[&["--list", "--json", "--package", "bentpipe-tcp"], &files[..]].concat()).output();
+    let done = list.map_err(|e| format!("cargo mutants: {e}"))?;
+    let json: Value =
+        serde_json::from_slice(&done.stdout).map_err(|e| format!("cargo mutants --list: {e}"))?;
+    let (mut mutants, mut seen) = (BTreeMap::new(), BTreeMap::<_, usize>::new());
+    for full in json.as_array().into_iter().flatten().filter_map(|m| m["name"].as_str()) {
+        let [file, _, _, name] = full.splitn(4, ':').collect::<Vec<_>>()[..] else { continue };
+        let (file, name) = (file.trim_start_matches("crates/tcp/src/"), name.trim());
+        let count = seen.entry((file, name)).or_default();
+        *count += 1;
+        let name = if *count > 1 { format!("{name} #{count}") } else { name.to_owned() };
+        mutants.insert((file.to_owned(), name), full.to_owned());
+    }
+    Ok(mutants)
+}
+
+/// What became of these mutants: how cargo-mutants sums it up, and what was printed.
+fn outcomes(mutants: &BTreeSet<&String>) -> Outcome<BTreeMap<String, (String, String)>> {
+    let folder = metadata::root().join("target/mutants/scripts");
+    let _ = fs::remove_dir_all(&folder);
+    let patterns: Vec<String> = mutants.iter().map(|name| format!("^{}$", escaped(name))).collect();
+    let patterns: Vec<&str> = patterns.iter().flat_map(|pattern| ["--re", pattern]).collect();
+    let out = folder.display().to_string();
+    let args = ["--package", "bentpipe-tcp", "--timeout", PATIENCE, "--output", &out, "--no-shuffle"];
+    // that some are not caught is no fault of the program
+    let done = cargo_mutants(&[&args, &patterns[..], &["--", "--test", "scripts"]].concat()).output();
+    let done = done.map_err(|e| format!("cargo mutants: {e}"))?;
+    let folder = folder.join("mutants.out");
+    let json = rig::json(&folder.join("outcomes.json"))
+        .map_err(|e| format!("{e}: {}", String::from_utf8_lossy(&done.stderr)))?;
+    let mut found = BTreeMap::new();
+    for one in json["outcomes"].as_array().into_iter().flatten() {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if one["scenario"] == "Baseline" && one["summary"] != "Success" {
+            return Err("the scripts do not hold without a mutant".to_owned());
+        }
+        let log = fs::read_to_string(folder.join(text(&one["log_path"]))).unwrap_or_default();
+        found.insert(text(&one["scenario"]["Mutant"]["name"]), (text(&one["summary"]), log));
+    }
+    Ok(found)
+}
+
+/// A regular expression that only this text matches.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| if "\\.+*?()|[]{}^$".contains(c) { vec!['\\', c] } else { vec![c] };
+    text.chars().flat_map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_does_not_hold_is_found_in_the_log() {
+        let log = "2 of 9 scripts do not hold:\nsack/a.tcp [rfc]: 3\nsack/b.tcp:1: no";
+        assert!(names(log, "sack/a.tcp") && names(log, "sack/b.tcp"));
+        assert!(!names(log, "sack/c.tcp") && !names(log, "a.tcp") && !names(log, "sack/a.tc"));
+    }
+
+    #[test]
+    fn names_are_patterns_that_match_themselves() {
+        assert_eq!(escaped("a.rs:1:2: replace || with < in f"), "a\\.rs:1:2: replace \\|\\| with < in f");
+    }
+
+    #[test]
+    fn every_script_names_a_mutant() {
+        let scripts = read_scripts().unwrap();
+        assert!(scripts.len() > 100 && scripts.iter().all(|s| !s.guards.is_empty() && !s.mutant.is_empty()));
+    }
+}
