@@ -1,4 +1,5 @@
-//! An address as a record of fixed length, for a file that outlives the process: numbers must mean what they meant when a restarted gateway takes up its flows.
+//! An address as a record of fixed length, for a file that outlives the process: numbers must mean what they
+//! meant when a restarted gateway takes up its flows.
 //!
 //! ```text
 //! 0 version (1)   1 family (4, 6)   2..4 zero   4..20 address, the rest zero   20..24 FNV-1a over 0..20

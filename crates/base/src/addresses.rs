@@ -1,8 +1,10 @@
 //! Numbers for addresses: the node's [`Addr`] has 32 bits, an IPv6 address 128.
 //!
-//! A tree, since its worst case is that of any address a stranger may choose; and most packets belong to the pair of addresses that was asked for last. The
-//! table is bounded. When it is full, numbers that no flow of the gateway uses are given out again; when all are in use, the packet passes without one.
-//! Records of the numbers can be kept outside, so that a restarted gateway knows its flows again: written before the flows' own.
+//! A tree, since its worst case is that of any address a stranger may choose; and most packets belong to the
+//! pair of addresses that was asked for last. The table is bounded. When it is full, numbers that no flow of
+//! the gateway uses are given out again; when all are in use, the packet passes without one. Records of the
+//! numbers can be kept outside, so that a restarted gateway knows its flows again: written before the flows'
+//! own.
 
 use crate::address_record::{self as record, RECORD, Record};
 use crate::packet::Addr;
@@ -26,7 +28,8 @@ pub struct Addresses {
     changed: Option<VecDeque<Addr>>,
 }
 
-/// What of a table's size must be asked for before a sweep that freed little is repeated: one part in so many.
+/// What of a table's size must be asked for before a sweep that freed little is repeated: one part in so
+/// many.
 const PATIENCE: usize = 16;
 
 impl Default for Addresses {
@@ -61,7 +64,8 @@ impl Addresses {
         self.claim(addr.0 as usize, address)
     }
 
-    /// From now on changed records are kept for [`Addresses::take_changed`]; all that are there count as changed.
+    /// From now on changed records are kept for [`Addresses::take_changed`]; all that are there count as
+    /// changed.
     pub fn keep_journal(&mut self) {
         self.changed = Some((0..self.known.len() as u32).map(Addr).collect());
     }
@@ -72,8 +76,8 @@ impl Addresses {
         Some((addr.0, record::write(self.address(addr))))
     }
 
-    /// Takes up the numbers of an earlier table from its records, one after the other; returns how many could not be used: torn, beyond the table's bound,
-    /// or of an address that has a number.
+    /// Takes up the numbers of an earlier table from its records, one after the other; returns how many could
+    /// not be used: torn, beyond the table's bound, or of an address that has a number.
     pub fn restore(&mut self, bytes: &[u8]) -> u32 {
         let mut unused = 0;
         let (records, rest) = bytes.as_chunks::<RECORD>();
@@ -111,8 +115,8 @@ impl Addresses {
         }
     }
 
-    /// The numbers of source and destination. `in_use` names every address that must keep its number; it is asked when the table is full. `None`
-    /// when there is no room still.
+    /// The numbers of source and destination. `in_use` names every address that must keep its number; it is
+    /// asked when the table is full. `None` when there is no room still.
     #[inline]
     pub fn find(
         &mut self,

@@ -1,8 +1,8 @@
 //! The context: all ambience a node ever sees.
 //!
-//! `World` is the driver's side (event queue, outbox, random streams, packet pool, trace sink); `Cx` is the node's side
-//! for the length of one call. A simulated and a live driver both own a `World` and differ only in who
-//! advances `now`.
+//! `World` is the driver's side (event queue, outbox, random streams, packet pool, trace sink); `Cx` is the
+//! node's side for the length of one call. A simulated and a live driver both own a `World` and differ only
+//! in who advances `now`.
 
 use crate::addresses::Addresses;
 use crate::events::EventQueue;
@@ -25,7 +25,8 @@ pub struct World {
     pub addresses: Addresses,
     rngs: Vec<Rng>,
     pool: Vec<Pkt>,
-    /// Of a driver that counts who holds the bytes of a packet: what was given back, and whose bytes got one more holder.
+    /// Of a driver that counts who holds the bytes of a packet: what was given back, and whose bytes got one
+    /// more holder.
     counted: Option<Counted>,
     sink: Option<Box<dyn Sink>>,
     mask: Mask,
@@ -72,13 +73,14 @@ impl World {
         }
     }
 
-    /// From now on the driver counts who holds the bytes of packets: it is told of copies too, and hands blank packets back with
-    /// [`World::give_blank`].
+    /// From now on the driver counts who holds the bytes of packets: it is told of copies too, and hands
+    /// blank packets back with [`World::give_blank`].
     pub fn count_holders(&mut self) {
         self.counted.get_or_insert_default();
     }
 
-    /// Where the bytes ([`crate::Body`]) of a packet lie of which a node made a copy. Take all of these before what was given back.
+    /// Where the bytes ([`crate::Body`]) of a packet lie of which a node made a copy. Take all of these
+    /// before what was given back.
     #[inline]
     pub fn take_duplicated(&mut self) -> Option<Body> {
         self.counted.as_mut()?.duplicated.pop()
@@ -120,7 +122,8 @@ impl Cx<'_> {
         self.world.outbox.push_back((self.node, port, packet));
     }
 
-    /// Asks for `Input::Timer(slot)` at `at`. Ask only when `at` is earlier than what was asked before: entries are not taken back.
+    /// Asks for `Input::Timer(slot)` at `at`. Ask only when `at` is earlier than what was asked before:
+    /// entries are not taken back.
     #[inline]
     pub fn wake(&mut self, slot: Slot, at: Instant) {
         self.world.events.push(at, self.node, slot);
@@ -154,8 +157,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Gives a packet back to the pool. Dropping it instead is correct, only slower; but a node that stands before real bytes must not, see
-    /// [`Cx::duplicate`].
+    /// Gives a packet back to the pool. Dropping it instead is correct, only slower; but a node that stands
+    /// before real bytes must not, see [`Cx::duplicate`].
     #[inline]
     pub fn recycle(&mut self, packet: Pkt) {
         match &mut self.world.counted {
@@ -164,7 +167,8 @@ impl Cx<'_> {
         }
     }
 
-    /// A copy of a packet, or of a part of it once its body is narrowed: both now hold the bytes, and each is sent or given back on its own.
+    /// A copy of a packet, or of a part of it once its body is narrowed: both now hold the bytes, and each is
+    /// sent or given back on its own.
     #[inline]
     pub fn duplicate(&mut self, packet: &Packet) -> Pkt {
         if let Some(counted) = &mut self.world.counted {

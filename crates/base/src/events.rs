@@ -1,8 +1,9 @@
 //! The event queue: wake-ups in a total order, so that reruns are equal.
 //!
-//! Order is by time, then by the order in which wake-ups were asked for. Most lie a millisecond ahead (the next packet of a link), so the near future
-//! is a ring of short time slices: asking costs a list insertion, and only the slice at hand is sorted. What lies beyond the ring (retransmission timers)
-//! waits in a heap, and whichever of the two is earlier comes next. A calendar queue (Brown 1988) with a fixed width.
+//! Order is by time, then by the order in which wake-ups were asked for. Most lie a millisecond ahead (the
+//! next packet of a link), so the near future is a ring of short time slices: asking costs a list insertion,
+//! and only the slice at hand is sorted. What lies beyond the ring (retransmission timers) waits in a heap,
+//! and whichever of the two is earlier comes next. A calendar queue (Brown 1988) with a fixed width.
 
 use crate::heap::{Heap, Key, Owner};
 use crate::ids::{NodeId, Slot};

@@ -1,7 +1,7 @@
 //! A 4-ary heap of wake-ups in a total order: for what lies far ahead.
 //!
-//! Keys lie apart from what they stand for, four children in a cache line, and the least of four is found without a branch: which one it
-//! is nobody can predict.
+//! Keys lie apart from what they stand for, four children in a cache line, and the least of four is found
+//! without a branch: which one it is nobody can predict.
 
 use crate::ids::{NodeId, Slot};
 

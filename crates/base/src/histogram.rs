@@ -1,8 +1,8 @@
 //! A histogram of durations with a fixed relative error and small memory.
 //!
-//! Buckets are logarithmic: 128 per octave, so a quantile is within 0.4 % of the truth. Only the range in use is
-//! stored; a flow whose RTT stays within one octave needs half a kilobyte. (`hdrhistogram` stores its whole
-//! range, 20 KB and more per flow: too much for ten thousand flows.)
+//! Buckets are logarithmic: 128 per octave, so a quantile is within 0.4 % of the truth. Only the range in use
+//! is stored; a flow whose RTT stays within one octave needs half a kilobyte. (`hdrhistogram` stores its
+//! whole range, 20 KB and more per flow: too much for ten thousand flows.)
 
 use crate::time::Duration;
 

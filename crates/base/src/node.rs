@@ -1,8 +1,9 @@
 //! Whatever touches packets is a [`Node`]: host, link, router, later gateway and flow router.
 //!
-//! The run-loop contract, once: a driver hands a node **one** input; the node changes its state, sends packets and
-//! asks for wake-ups through [`Cx`]; the driver then delivers what was sent and calls again when a wake-up is due.
-//! A timer may come early, late or twice: a node looks at its own deadlines, never at the fact of being called.
+//! The run-loop contract, once: a driver hands a node **one** input; the node changes its state, sends
+//! packets and asks for wake-ups through [`Cx`]; the driver then delivers what was sent and calls again when
+//! a wake-up is due. A timer may come early, late or twice: a node looks at its own deadlines, never at the
+//! fact of being called.
 
 use crate::cx::Cx;
 use crate::ids::{Port, Slot};
@@ -19,8 +20,8 @@ pub enum Input {
 
 /// Takes one input; says what follows through `cx`.
 ///
-/// In a network of real packets a node sends only what it received: whole, in part, changed in its header, or copied ([`Cx::duplicate`]). What it does not send
-/// it gives back ([`Cx::recycle`]).
+/// In a network of real packets a node sends only what it received: whole, in part, changed in its header, or
+/// copied ([`Cx::duplicate`]). What it does not send it gives back ([`Cx::recycle`]).
 pub trait Node {
     /// Handles one input at time `cx.now`.
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input);

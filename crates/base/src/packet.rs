@@ -1,8 +1,8 @@
 //! One packet: the same value in simulation, on the emulated link and in the gateway.
 //!
-//! Addresses are small interned numbers ([`Addr`]); a live driver keeps the table that maps them to IPv4 or IPv6.
-//! A payload is a range of the sender's stream ([`Body`]): big runs copy nothing, and a receiver can still
-//! check that every byte it takes lies where it belongs. Packets travel boxed, so a hop moves 8 bytes.
+//! Addresses are small interned numbers ([`Addr`]); a live driver keeps the table that maps them to IPv4 or
+//! IPv6. A payload is a range of the sender's stream ([`Body`]): big runs copy nothing, and a receiver can
+//! still check that every byte it takes lies where it belongs. Packets travel boxed, so a hop moves 8 bytes.
 
 use crate::seq::Seq;
 use crate::time::Instant;
@@ -102,8 +102,8 @@ impl SackList {
     }
 }
 
-/// The probe option: an experimental option (RFC 4727) with an identifier of its own (RFC 6994). A probe segment says its number, and the acknowledgment that
-/// answers it echoes that.
+/// The probe option: an experimental option (RFC 4727) with an identifier of its own (RFC 6994). A probe
+/// segment says its number, and the acknowledgment that answers it echoes that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProbeOption {
     /// Not there.
@@ -171,8 +171,9 @@ impl TcpHeader {
 /// The payload: how long it is, and where it lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// Of a simulated segment, the position of its first byte in the sender's stream (0 is the first byte after the SYN); of a simulated datagram, its number.
-    /// Of a real packet, where its driver keeps the bytes ([`Body::kept`]).
+    /// Of a simulated segment, the position of its first byte in the sender's stream (0 is the first byte
+    /// after the SYN); of a simulated datagram, its number. Of a real packet, where its driver keeps the
+    /// bytes ([`Body::kept`]).
     pub off: u64,
     /// Length in bytes.
     pub len: u32,
@@ -200,7 +201,8 @@ impl Body {
     }
 }
 
-/// TCP options of a real packet that [`TcpHeader`] does not tell, as far as somebody must know of them. A simulated packet has none.
+/// TCP options of a real packet that [`TcpHeader`] does not tell, as far as somebody must know of them. A
+/// simulated packet has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Foreign {
     /// Which there are.
@@ -259,7 +261,8 @@ pub struct Packet {
     pub dscp: Dscp,
     /// ECN field.
     pub ecn: Ecn,
-    /// Payload bytes of the wire packets that this stands for, all but the last: a super-packet as a kernel hands it over. 0: it is one wire packet.
+    /// Payload bytes of the wire packets that this stands for, all but the last: a super-packet as a kernel
+    /// hands it over. 0: it is one wire packet.
     pub segment: u16,
     /// Options beside those of `tcp`.
     pub foreign: Foreign,
@@ -293,8 +296,9 @@ impl Packet {
         };
     }
 
-    /// Makes this a datagram with `payload` bytes. As measuring programs do, its payload begins with a counter and the time of
-    /// sending; here they lie in the header's spare fields. Call [`Packet::seal`] afterwards.
+    /// Makes this a datagram with `payload` bytes. As measuring programs do, its payload begins with a
+    /// counter and the time of sending; here they lie in the header's spare fields. Call [`Packet::seal`]
+    /// afterwards.
     pub fn set_datagram(&mut self, index: u64, sent: Instant, payload: u32) {
         self.proto = Proto::Udp;
         self.body = Body { off: index, len: payload };
@@ -307,8 +311,9 @@ impl Packet {
         Some((self.body.off, Instant(u64::from(stamp.echo) << 32 | u64::from(stamp.value))))
     }
 
-    /// A real packet that nobody here can read: `header_len` bytes that each of its wire packets repeats, then `body`, of which each wire packet has
-    /// `segment` bytes (0: it is one packet). The driver that made it frees the bytes when the packet has arrived or was dropped.
+    /// A real packet that nobody here can read: `header_len` bytes that each of its wire packets repeats,
+    /// then `body`, of which each wire packet has `segment` bytes (0: it is one packet). The driver that made
+    /// it frees the bytes when the packet has arrived or was dropped.
     pub fn set_opaque(&mut self, header_len: u8, body: Body, segment: u16) {
         *self = Self { proto: Proto::Opaque, hops: 64, header_len, body, segment, ..Self::default() };
     }
@@ -323,7 +328,8 @@ impl Packet {
         }
     }
 
-    /// Makes this wire packet `i` of those that it stands for, as a kernel cuts a super-packet: CWR stays with the first, FIN and PSH with the last.
+    /// Makes this wire packet `i` of those that it stands for, as a kernel cuts a super-packet: CWR stays
+    /// with the first, FIN and PSH with the last.
     pub fn narrow(&mut self, i: u32) {
         let (skipped, last) = (i * u32::from(self.segment), i + 1 == self.pieces());
         self.body.off += u64::from(skipped);
@@ -335,7 +341,8 @@ impl Packet {
         self.tcp.flags = Flags(if last { flags } else { flags & !(Flags::FIN.0 | Flags::PSH.0) });
     }
 
-    /// A hash of the flow that this packet belongs to: of addresses, ports and protocol, as a queue that keeps flows apart knows them (RFC 8290, section 4.1).
+    /// A hash of the flow that this packet belongs to: of addresses, ports and protocol, as a queue that
+    /// keeps flows apart knows them (RFC 8290, section 4.1).
     pub fn flow(&self) -> u64 {
         let ports = u64::from(self.sport) << 32 | u64::from(self.dport) << 16 | self.proto as u64;
         mix(mix(u64::from(self.src.0) << 32 | u64::from(self.dst.0)) ^ ports)

@@ -1,8 +1,8 @@
 //! Random numbers: one independent stream per component and purpose.
 //!
-//! ChaCha8 is value-stable and can be split by stream number. A stream is named by who draws and what for, so adding a flow,
-//! a link or a draw shifts nothing else. Samplers invert the distribution with `libm`, because std's `ln`
-//! differs between platforms.
+//! ChaCha8 is value-stable and can be split by stream number. A stream is named by who draws and what for, so
+//! adding a flow, a link or a draw shifts nothing else. Samplers invert the distribution with `libm`, because
+//! std's `ln` differs between platforms.
 
 use crate::time::Duration;
 use crate::units::Probability;
@@ -95,8 +95,8 @@ impl Rng {
         radius * libm::cos(core::f64::consts::TAU * self.unit())
     }
 
-    /// Poisson with the given mean: counted exponential gaps up to a mean of 50, from there on the rounded normal law, which is then
-    /// closer to it than any count here is ever looked at.
+    /// Poisson with the given mean: counted exponential gaps up to a mean of 50, from there on the rounded
+    /// normal law, which is then closer to it than any count here is ever looked at.
     pub fn poisson(&mut self, mean: f64) -> u64 {
         if mean > 50.0 {
             return libm::round(mean + libm::sqrt(mean) * self.normal()).max(0.0) as u64;

@@ -1,8 +1,8 @@
 //! TCP sequence numbers (RFC 9293, section 3.4).
 //!
 //! On the wire a sequence number has 32 bits and wraps. Inside the engine a position in a stream is a `u64`
-//! that never wraps: offset 0 is the SYN, offset 1 the first byte. `Seq::at` and `Seq::offset_near` are the only two
-//! crossings, so wrap-around cannot be forgotten anywhere else.
+//! that never wraps: offset 0 is the SYN, offset 1 the first byte. `Seq::at` and `Seq::offset_near` are the
+//! only two crossings, so wrap-around cannot be forgotten anywhere else.
 
 use core::fmt;
 

@@ -76,8 +76,9 @@ pub enum Event<'a> {
     Sent(&'a Packet),
     /// A packet left a link towards its far end.
     Delivered(&'a Packet),
-    /// A packet was dropped. A link works when it is touched, so a loss behind the queue may be told after events that were later; its time
-    /// is that of the loss: when its transmission began, or ended on a link that changes.
+    /// A packet was dropped. A link works when it is touched, so a loss behind the queue may be told after
+    /// events that were later; its time is that of the loss: when its transmission began, or ended on a link
+    /// that changes.
     Dropped(&'a Packet, DropCause),
     /// A sender's windows after an acknowledgment, loss or timeout.
     Window {

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 /// Simulates TCP over satellite links.
 ///
-/// A scenario file describes the network, the flows and when to stop. The same file, parameters and seed give the same
-/// bytes of output.
+/// A scenario file describes the network, the flows and when to stop. The same file, parameters and seed give
+/// the same bytes of output.
 #[derive(Debug, Parser)]
 #[command(name = "bentpipe", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -61,16 +61,20 @@ pub(crate) enum Command {
     },
     /// Run a command behind a link: real programs, real packets, in real time.
     ///
-    /// LINK is a named link (`bentpipe links`) or a scenario file. The command runs at the near end, where the user of the satellite is; `far` is the name of
-    /// the other end. Without a command a shell is started.
+    /// LINK is a named link (`bentpipe links`) or a scenario file. The command runs at the near end, where
+    /// the user of the satellite is; `far` is the name of the other end. Without a command a shell is
+    /// started.
     #[command(after_help = emulate::EXAMPLES)]
     Emulate(Box<emulate::Emulate>),
-    /// Run a scenario in simulated time and with this machine's own TCP in real time, and print both side by side.
+    /// Run a scenario in simulated time and with this machine's own TCP in real time, and print both side by
+    /// side.
     #[command(after_help = compare::EXAMPLES)]
     Compare(Box<compare::Compare>),
-    /// Show what a gateway does for hosts that know nothing of satellites: with and without, side by side, in about a minute.
+    /// Show what a gateway does for hosts that know nothing of satellites: with and without, side by side, in
+    /// about a minute.
     ///
-    /// Uses this machine's own TCP at both ends, in network namespaces; where these are not allowed it is simulated.
+    /// Uses this machine's own TCP at both ends, in network namespaces; where these are not allowed it is
+    /// simulated.
     Demo(demo::Demo),
     /// List the named links that a scenario can use, with their sources.
     Links {

@@ -1,7 +1,8 @@
-//! `bentpipe demo`: what a gateway does for hosts that know nothing of satellites, with this machine's own TCP, side by side.
+//! `bentpipe demo`: what a gateway does for hosts that know nothing of satellites, with this machine's own
+//! TCP, side by side.
 //!
-//! Two hops alike in real time, in network namespaces, with the kernel's sockets at their ends; in front of one stands a gateway. Where namespaces are not
-//! allowed the same scenario is simulated, and it is said so.
+//! Two hops alike in real time, in network namespaces, with the kernel's sockets at their ends; in front of
+//! one stands a gateway. Where namespaces are not allowed the same scenario is simulated, and it is said so.
 
 use crate::input::name_and_value;
 use crate::outcome::{Failure, by_signal, print, say};

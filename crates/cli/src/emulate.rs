@@ -27,7 +27,8 @@ pub(crate) struct Emulate {
     /// A line for a shell at the far end: it is started first, and ended with the command.
     #[arg(long, value_name = "LINE")]
     pub(crate) far: Option<OsString>,
-    /// Change a named link (rate, delay, buffer, loss or ber, as `bentpipe link set` does), or a parameter of a scenario; may be repeated.
+    /// Change a named link (rate, delay, buffer, loss or ber, as `bentpipe link set` does), or a parameter of
+    /// a scenario; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub(crate) sets: Vec<(String, String)>,
     /// Seed of every random stream.
@@ -45,7 +46,8 @@ pub(crate) struct Emulate {
     /// Write a page with pictures, tables and captures into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Capture every direction of every link, not only those that a scenario's `captures` name. A named link is captured anyway.
+    /// Capture every direction of every link, not only those that a scenario's `captures` name. A named link
+    /// is captured anyway.
     #[arg(long, requires = "out")]
     pub(crate) capture: bool,
     /// Without a command: print the whole report as JSON.

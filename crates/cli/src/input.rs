@@ -19,7 +19,8 @@ pub(crate) struct Input {
     pub(crate) seed: Option<u64>,
     /// Give a parameter of the file another value; may be repeated.
     ///
-    /// The value is written as in the file but without quotes: loss=1e-3, window='64 segments', delayed_ack=on.
+    /// The value is written as in the file but without quotes: loss=1e-3, window='64 segments',
+    /// delayed_ack=on.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub(crate) sets: Vec<(String, String)>,
 }

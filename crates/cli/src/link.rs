@@ -38,7 +38,8 @@ enum Action {
     Show,
     /// Change rate, delay, buffer, loss, ber or up, until `reset`.
     ///
-    /// It replaces what the scenario, its timeline, traces and orbits say; fades, bursts and recurring outages still act. What is being sent keeps what it was promised.
+    /// It replaces what the scenario, its timeline, traces and orbits say; fades, bursts and recurring
+    /// outages still act. What is being sent keeps what it was promised.
     Set {
         /// As in scenario files: rate=5Mbit/s, delay=300ms, buffer=50packets, loss=1e-3, ber=1e-7, up=off.
         #[arg(required = true, value_name = "KEY=VALUE")]

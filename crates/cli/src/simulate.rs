@@ -5,8 +5,8 @@ use crate::outcome::{Failure, say};
 use bentpipe_scenario::Scenario;
 use std::path::Path;
 
-/// Runs a scenario; returns the report as text, or as JSON. With `out`, everything else goes into that folder. True when
-/// every expectation is met.
+/// Runs a scenario; returns the report as text, or as JSON. With `out`, everything else goes into that
+/// folder. True when every expectation is met.
 pub(crate) fn run(
     scenario: &Scenario,
     json: bool,

@@ -287,7 +287,8 @@ fn precise(spec: &mut SweepSpec, args: &Sweep) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-/// A metric and the wished half-width over the mean; the share is what follows the last blank before the number.
+/// A metric and the wished half-width over the mean; the share is what follows the last blank before the
+/// number.
 fn precision(text: &str) -> Result<(String, f64), Box<Diagnostic>> {
     let given = Given { name: "--precision", value: text };
     let number = text.trim_end_matches(|c: char| c == '%' || c.is_whitespace());

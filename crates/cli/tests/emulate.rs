@@ -1,6 +1,8 @@
-//! Real programs over live links, measured from outside, as root and as an ordinary user: the quick versions of the acceptance list.
+//! Real programs over live links, measured from outside, as root and as an ordinary user: the quick versions
+//! of the acceptance list.
 //!
-//! What takes a minute or more runs beside the rest, so tests here share the processors: limits on time are generous, those on counts are exact.
+//! What takes a minute or more runs beside the rest, so tests here share the processors: limits on time are
+//! generous, those on counts are exact.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests say why one cannot run")]
 

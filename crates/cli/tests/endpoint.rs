@@ -144,7 +144,8 @@ call.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
 call.close()
 ";
 
-/// Two ends on one terminal: the near one draws its line, the far one does not draw over it; and the line is gone before anything is said.
+/// Two ends on one terminal: the near one draws its line, the far one does not draw over it; and the line is
+/// gone before anything is said.
 #[test]
 fn one_line_is_drawn_on_one_terminal_and_taken_away_in_time() {
     let name = "one_line_is_drawn_on_one_terminal_and_taken_away_in_time";
@@ -238,7 +239,8 @@ sleep 0.5
 far timeout 30 python3 "$FORGER" || { kill $r; exit 1; }
 wait $r'"#;
 
-/// The receiver answers who means it, whatever others forge, and the answers find their way on a network with hardware addresses.
+/// The receiver answers who means it, whatever others forge, and the answers find their way on a network with
+/// hardware addresses.
 #[test]
 fn forged_calls_make_no_receiver_deaf() {
     let name = "forged_calls_make_no_receiver_deaf";

@@ -1,4 +1,5 @@
-//! Sessions as their programs and users meet them: exit codes, signals, names, links within links, what is left behind, and the machine's own network.
+//! Sessions as their programs and users meet them: exit codes, signals, names, links within links, what is
+//! left behind, and the machine's own network.
 
 #![allow(
     clippy::disallowed_types,

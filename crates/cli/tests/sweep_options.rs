@@ -1,4 +1,5 @@
-//! Faults in a sweep's options are shown where they stand, before anything is run or written; and what options do to the file's sweep.
+//! Faults in a sweep's options are shown where they stand, before anything is run or written; and what
+//! options do to the file's sweep.
 
 mod support;
 

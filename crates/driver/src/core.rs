@@ -1,4 +1,5 @@
-//! A network between its ports: what comes in is taken to it at the time the kernel had it, and what arrives is sent.
+//! A network between its ports: what comes in is taken to it at the time the kernel had it, and what arrives
+//! is sent.
 
 use crate::counters::Counters;
 use crate::journal::Journal;
@@ -14,8 +15,8 @@ use std::io::{self, IoSlice};
 
 /// Units read from one port before the others and the clock get their turn.
 const BATCH: usize = 16;
-/// How far the time of a network with [`Pacing::Cheap`] may be behind: what a thread that was stopped has missed must not come out as a burst that the hop cannot take. At 24 Mbit/s
-/// that is eight packets.
+/// How far the time of a network with [`Pacing::Cheap`] may be behind: what a thread that was stopped has
+/// missed must not come out as a burst that the hop cannot take. At 24 Mbit/s that is eight packets.
 pub const CATCH_UP: Duration = Duration::from_millis(4);
 
 /// What the loop works on, for its attendants too.
@@ -201,7 +202,8 @@ fn offer(port: &mut dyn PacketPort, vnet: &VnetHeader, parts: &[IoSlice<'_>]) ->
     }
 }
 
-/// True for what the kernel says of one packet, not of the port: too long for the interface, or not to be cut.
+/// True for what the kernel says of one packet, not of the port: too long for the interface, or not to be
+/// cut.
 fn is_about_the_packet(error: &io::Error) -> bool {
     use rustix::io::Errno;
     matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::MSGSIZE | Errno::PROTO | Errno::FBIG))

@@ -1,6 +1,8 @@
-//! The data thread's loop: read what the ports have, do what is due, send what has arrived, sleep until the next thing is due or a packet comes.
+//! The data thread's loop: read what the ports have, do what is due, send what has arrived, sleep until the
+//! next thing is due or a packet comes.
 //!
-//! Events are handled at their scheduled times, so a late turn delays packets but never changes a rate; how late each packet left is measured.
+//! Events are handled at their scheduled times, so a late turn delays packets but never changes a rate; how
+//! late each packet left is measured.
 
 use crate::core::Core;
 use crate::moderation::Moderation;
@@ -12,8 +14,9 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// A thread with real-time priority that never sleeps is stopped by the kernel for 50 ms of every second (sched_rt_runtime_us): so after working for
-/// this long it rests for that long. What falls due meanwhile leaves together, which is also cheaper.
+/// A thread with real-time priority that never sleeps is stopped by the kernel for 50 ms of every second
+/// (sched_rt_runtime_us): so after working for this long it rests for that long. What falls due meanwhile
+/// leaves together, which is also cheaper.
 const WORK: Duration = Duration::from_millis(1);
 const REST: Duration = Duration::from_micros(100);
 /// Up to so many descriptors are waited for without asking for memory.
@@ -61,8 +64,8 @@ impl Driver {
         self
     }
 
-    /// For a thread with real-time priority: it rests now and then even when there is always something to do, as it must. One that need not be exact is an ordinary thread while
-    /// traffic is dense.
+    /// For a thread with real-time priority: it rests now and then even when there is always something to do,
+    /// as it must. One that need not be exact is an ordinary thread while traffic is dense.
     #[must_use]
     pub fn in_real_time(mut self) -> Self {
         self.rested = Some(self.core.clock.now());

@@ -1,14 +1,16 @@
 //! What the gateway's node sends, as bytes: those that came, with what the node changed.
 //!
-//! A packet that the node left alone is sent as it came, its virtio header too. Of one that it changed, cut or copied in part the headers are written anew from
-//! the old ones, and the payload is a slice of what came:
+//! A packet that the node left alone is sent as it came, its virtio header too. Of one that it changed, cut
+//! or copied in part the headers are written anew from the old ones, and the payload is a slice of what came:
 //!
-//! * Sequence and acknowledgment number, window, flags, options, DSCP, ECN and hops are the packet's; ports, addresses, the urgent pointer's place, reserved bits,
-//!   IP options and options we do not know stay.
-//! * A part that does not reach the end carries neither FIN nor PSH, one that does not hold the beginning no CWR, as the kernel cuts super-packets
-//!   (`tcp_gso_segment`); an urgent pointer (RFC 9293, section 3.8.5) that lies before the part is gone.
-//! * A checksum that stands in full is updated by the difference (RFC 1624) while the payload is whole. A part gets the sum of its pseudo-header, and whoever
-//!   sends it finishes it: the payload is never read here. [`crate::parse()`] lets nothing in whose checksum does not hold, so no damage is hidden.
+//! * Sequence and acknowledgment number, window, flags, options, DSCP, ECN and hops are the packet's; ports,
+//!   addresses, the urgent pointer's place, reserved bits, IP options and options we do not know stay.
+//! * A part that does not reach the end carries neither FIN nor PSH, one that does not hold the beginning no
+//!   CWR, as the kernel cuts super-packets (`tcp_gso_segment`); an urgent pointer (RFC 9293, section 3.8.5)
+//!   that lies before the part is gone.
+//! * A checksum that stands in full is updated by the difference (RFC 1624) while the payload is whole. A
+//!   part gets the sum of its pseudo-header, and whoever sends it finishes it: the payload is never read
+//!   here. [`crate::parse()`] lets nothing in whose checksum does not hold, so no damage is hidden.
 
 use crate::frame::Link;
 use crate::options::{OPTION_SPACE, are_equal, rebuild};
@@ -36,7 +38,8 @@ mod field {
 pub struct Emitted {
     /// What to tell the kernel.
     pub vnet: VnetHeader,
-    /// Bytes written to the header buffer; 0 when the packet goes as it came, its own headers being in `payload`.
+    /// Bytes written to the header buffer; 0 when the packet goes as it came, its own headers being in
+    /// `payload`.
     pub header_len: usize,
     /// What follows them, in bytes of the slot.
     pub payload: Range<usize>,
@@ -80,8 +83,9 @@ fn piece(held: &Held<'_>, cut: &Super, packet: &Packet, out: &mut [u8; HEADER_SP
     Emitted { vnet: piece.vnet, header_len: piece.header_len, payload: piece.payload, is_short: false }
 }
 
-/// What `packet` and `next`, pieces of the super-packet `held`, are cut into when they leave as one; `None` when they cannot, because `next` does not go on where
-/// `packet` ends, or their headers differ in more than a super-packet's pieces may.
+/// What `packet` and `next`, pieces of the super-packet `held`, are cut into when they leave as one; `None`
+/// when they cannot, because `next` does not go on where `packet` ends, or their headers differ in more than
+/// a super-packet's pieces may.
 pub(crate) fn joint(held: &Held<'_>, packet: &Packet, next: &Packet) -> Option<u16> {
     let segment = match held.content {
         Content::Bytes => return None,

@@ -1,6 +1,8 @@
-//! What stands before the IP header: nothing, or an Ethernet header with VLAN tags (IEEE 802.1Q, 802.1ad) or a PPPoE session (RFC 2516).
+//! What stands before the IP header: nothing, or an Ethernet header with VLAN tags (IEEE 802.1Q, 802.1ad) or
+//! a PPPoE session (RFC 2516).
 //!
-//! A frame keeps its own header, whatever becomes of the packet in it; only PPPoE's length field follows the packet's.
+//! A frame keeps its own header, whatever becomes of the packet in it; only PPPoE's length field follows the
+//! packet's.
 
 /// Where the units of a port begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use bentpipe_base::Addr;
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-/// Addresses of the hosts, and where everything else goes. Hosts are given by their places among the scenario's nodes.
+/// Addresses of the hosts, and where everything else goes. Hosts are given by their places among the
+/// scenario's nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     known: BTreeMap<IpAddr, usize>,
@@ -15,7 +16,8 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Hosts with their addresses; what is for nobody goes to `gate`. Hosts are given by their places among the scenario's nodes.
+    /// Hosts with their addresses; what is for nobody goes to `gate`. Hosts are given by their places among
+    /// the scenario's nodes.
     pub fn new(hosts: impl IntoIterator<Item = (usize, IpAddr)>, gate: Option<usize>) -> Self {
         let known: BTreeMap<IpAddr, usize> =
             hosts.into_iter().map(|(host, address)| (address, host)).collect();
@@ -29,7 +31,8 @@ impl Hosts {
         Self { known, gate, pair }
     }
 
-    /// Where a packet from host `from` goes. One that nobody is known for goes to an address that routers have no route to.
+    /// Where a packet from host `from` goes. One that nobody is known for goes to an address that routers
+    /// have no route to.
     pub fn find(&self, destination: Option<IpAddr>, from: usize) -> Addr {
         let other = self.pair.map(|(a, b)| if from == a { b } else { a });
         let known = || destination.and_then(|d| self.known.get(&d).copied());

@@ -1,8 +1,10 @@
-//! A journal: every input of a run with its time, so that the same run can be made again under simulated time.
+//! A journal: every input of a run with its time, so that the same run can be made again under simulated
+//! time.
 //!
-//! A file is a line of JSON that says what was run, then records: a byte that says which kind, the time in nanoseconds since the start, a length, and as many bytes.
-//! Numbers are little-endian. The last record holds a digest of what came out: of every wire packet the time at which it was due, the host and
-//! its bytes. How packets were put together for the kernel, and how late they left, is not part of it.
+//! A file is a line of JSON that says what was run, then records: a byte that says which kind, the time in
+//! nanoseconds since the start, a length, and as many bytes. Numbers are little-endian. The last record holds
+//! a digest of what came out: of every wire packet the time at which it was due, the host and its bytes. How
+//! packets were put together for the kernel, and how late they left, is not part of it.
 
 use bentpipe_base::Instant;
 use bentpipe_wire::offload::VnetHeader;

@@ -1,7 +1,8 @@
 //! What nodes go by in packets whose headers are not read: a number for the flow, and code points.
 //!
-//! Queues keep flows apart, and the gateway's pacer keeps the order within a flow and prefers flows as a whole. All parts of a packet between two hosts are one flow, since only
-//! the first part has ports; so a flow that sends both parts and whole packets is two. What cannot be read is a flow with its like.
+//! Queues keep flows apart, and the gateway's pacer keeps the order within a flow and prefers flows as a
+//! whole. All parts of a packet between two hosts are one flow, since only the first part has ports; so a
+//! flow that sends both parts and whole packets is two. What cannot be read is a flow with its like.
 
 use crate::frame::{Link, Unit};
 use bentpipe_base::{Addr, Dscp, Ecn, Packet, mix};

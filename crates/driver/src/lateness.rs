@@ -1,5 +1,5 @@
-//! How late packets left: the time between when the link was done with a packet and when the kernel had it. The few that the kernel has some
-//! microseconds too soon count by as much.
+//! How late packets left: the time between when the link was done with a packet and when the kernel had it.
+//! The few that the kernel has some microseconds too soon count by as much.
 
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Duration, Instant};

@@ -1,13 +1,16 @@
 //! The live driver: runs any network between real ports, under the real clock.
 //!
 //! ```text
-//! port -> scratch of the store -> parse -> packet (its bytes stay in a slot) -> network -> emit: the slot's bytes, header edited -> port
+//! port -> scratch of the store -> parse -> packet (its bytes stay in a slot) -> network -> emit: the slot's
+//!   bytes, header edited -> port
 //! ```
 //!
-//! The unit at a port is the kernel's super-packet with its virtio header. A relay of an emulated link, a gateway on real interfaces, and a gateway
-//! within an emulated link are the same loop over different networks; they differ in how they wait ([`Pacing`]).
+//! The unit at a port is the kernel's super-packet with its virtio header. A relay of an emulated link, a
+//! gateway on real interfaces, and a gateway within an emulated link are the same loop over different
+//! networks; they differ in how they wait ([`Pacing`]).
 //!
-//! [`LiveNetwork`] knows no clock and no socket: a [`Journal`] is its inputs, and the same inputs at the same times give the same outputs.
+//! [`LiveNetwork`] knows no clock and no socket: a [`Journal`] is its inputs, and the same inputs at the same
+//! times give the same outputs.
 
 mod core;
 mod counters;

@@ -1,9 +1,12 @@
 //! Real-time priority when little passes, an ordinary thread when much does.
 //!
-//! A thread with real-time priority runs for each super-packet as soon as it comes. It takes the processor from the host that was just about to send the next one, or from the one
-//! that was about to read, finds one packet, and pays two changes of context for it. An ordinary thread is given the processor when its turn comes and then finds all that has come
-//! meanwhile: where sender, gateway and receiver share two processors, half as much again passes. (Sleeping for 200 us between two looks, as network cards
-//! moderate their interrupts, was tried in its place: with one connection a processor idles meanwhile.) So the priority is given up while more than [`DENSE`] passes. Below that rate nothing waits.
+//! A thread with real-time priority runs for each super-packet as soon as it comes. It takes the processor
+//! from the host that was just about to send the next one, or from the one that was about to read, finds one
+//! packet, and pays two changes of context for it. An ordinary thread is given the processor when its turn
+//! comes and then finds all that has come meanwhile: where sender, gateway and receiver share two processors,
+//! half as much again passes. (Sleeping for 200 us between two looks, as network cards moderate their
+//! interrupts, was tried in its place: with one connection a processor idles meanwhile.) So the priority is
+//! given up while more than [`DENSE`] passes. Below that rate nothing waits.
 
 use bentpipe_base::{Duration, Instant, Size};
 

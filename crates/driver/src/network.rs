@@ -1,10 +1,11 @@
 //! A network between ports, with the bytes of what is in it. It knows no clock and no socket.
 //!
-//! Units go in with the time they came; packets come out, each with the time it was due. The same inputs in the same order give the same outputs: that is what makes a
-//! journal worth keeping.
+//! Units go in with the time they came; packets come out, each with the time it was due. The same inputs in
+//! the same order give the same outputs: that is what makes a journal worth keeping.
 //!
-//! Where a node reads headers, a unit that can be read becomes a TCP packet; else it is opaque to the network, and only its flow, length and code points are known. A
-//! super-packet goes in whole, and is cut into wire packets where it enters a link.
+//! Where a node reads headers, a unit that can be read becomes a TCP packet; else it is opaque to the
+//! network, and only its flow, length and code points are known. A super-packet goes in whole, and is cut
+//! into wire packets where it enters a link.
 
 use crate::counters::Counters;
 use crate::digest::Digest;
@@ -77,7 +78,8 @@ impl LiveNetwork {
         }
     }
 
-    /// A network of one node whose ports 0 and 1 lead to the two open ends: a gateway's the LAN and the satellite. `add` puts the node, the only one, into the network.
+    /// A network of one node whose ports 0 and 1 lead to the two open ends: a gateway's the LAN and the
+    /// satellite. `add` puts the node, the only one, into the network.
     pub fn around(add: impl FnOnce(&mut Network) -> NodeId, seed: u64, unit: Unit, memory: Size) -> Self {
         let mut network = Network::new(seed);
         let node = add(&mut network);
@@ -90,7 +92,8 @@ impl LiveNetwork {
         Self::new(network, ports.to_vec(), unit, memory)
     }
 
-    /// For a network whose routers know its nodes by their places, `Addr(0)` to `Addr(nodes - 1)`: `hosts` says where real addresses lead.
+    /// For a network whose routers know its nodes by their places, `Addr(0)` to `Addr(nodes - 1)`: `hosts`
+    /// says where real addresses lead.
     #[must_use]
     pub fn routed(mut self, hosts: Hosts, nodes: usize) -> Self {
         self.network.world.addresses.reserve(u32::try_from(nodes).unwrap_or(u32::MAX));
@@ -141,7 +144,8 @@ impl LiveNetwork {
         }
     }
 
-    /// Takes the unit of `len` bytes that lies in the scratch of the store, which came at `port`. False when there is no room for it: the scratch is as it was.
+    /// Takes the unit of `len` bytes that lies in the scratch of the store, which came at `port`. False when
+    /// there is no room for it: the scratch is as it was.
     pub fn accept(&mut self, port: usize, len: usize, vnet: &VnetHeader) -> bool {
         let counters = &mut self.counters.ports[port];
         counters.received += 1;
@@ -223,7 +227,8 @@ impl LiveNetwork {
         self.next.is_some() || self.network.has_arrived()
     }
 
-    /// What has arrived next, as much of it as makes one super-packet; give it back with [`LiveNetwork::done`] when it was sent.
+    /// What has arrived next, as much of it as makes one super-packet; give it back with
+    /// [`LiveNetwork::done`] when it was sent.
     pub fn take_arrival(&mut self) -> Option<Arrival> {
         let (due, id, mut packet) = self.next.take().or_else(|| self.network.take_arrived())?;
         let port = self.ports.iter().position(|(end, _)| *end == id)?;
@@ -260,7 +265,8 @@ impl LiveNetwork {
         }
     }
 
-    /// Makes an arrival ready to be sent, with `header` for headers that are written anew; `send` gets these, and the bytes that follow.
+    /// Makes an arrival ready to be sent, with `header` for headers that are written anew; `send` gets these,
+    /// and the bytes that follow.
     pub fn emit<T>(&mut self, arrival: &Arrival, send: impl FnOnce(&Emitted, &[u8], &[u8]) -> T) -> T {
         let store = self.store.borrow();
         let held = store.get(arrival.packet.body.slot()).expect("a node sends what it received");

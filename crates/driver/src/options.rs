@@ -1,7 +1,8 @@
 //! TCP options of a header that the gateway changed, from the bytes they were.
 //!
-//! Each option stays in its place, with the padding before it; what is gone takes its padding along; what is new comes last, aligned as common stacks do. Where
-//! that is longer than the header may be, the padding goes. Options we do not know stay as they are.
+//! Each option stays in its place, with the padding before it; what is gone takes its padding along; what is
+//! new comes last, aligned as common stacks do. Where that is longer than the header may be, the padding
+//! goes. Options we do not know stay as they are.
 
 use crate::parse::is_told;
 use bentpipe_base::{Flags, TcpHeader};
@@ -45,8 +46,9 @@ pub(crate) fn are_equal(was: &TcpHeader, now: &TcpHeader) -> bool {
         && (was.mss, was.window_scale, was.sack_permitted) == (now.mss, now.window_scale, now.sack_permitted)
 }
 
-/// The options `old` of the header `was` as those of the header `now`, with their length, a multiple of four: what the difference of the headers'
-/// [`TcpHeader::wire_len`] says, unless more is needed. `None` when 40 bytes do not suffice.
+/// The options `old` of the header `was` as those of the header `now`, with their length, a multiple of four:
+/// what the difference of the headers' [`TcpHeader::wire_len`] says, unless more is needed. `None` when 40
+/// bytes do not suffice.
 pub(crate) fn rebuild(old: &[u8], was: &TcpHeader, now: &TcpHeader) -> Option<([u8; OPTION_SPACE], usize)> {
     let wanted = (old.len() + usize::from(now.wire_len())).saturating_sub(usize::from(was.wire_len()));
     let wanted = wanted.min(OPTION_SPACE);

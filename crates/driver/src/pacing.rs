@@ -1,32 +1,37 @@
 //! When a driver wakes, and up to which time a turn works.
 //!
-//! An emulated link must be exact: a packet is begun before it is due by as much as handing over took lately, the last microseconds are spent awake, and only packets that are due
-//! densely leave together. A gateway must be cheap: what is due soon is done together, and no time is spent waiting awake.
+//! An emulated link must be exact: a packet is begun before it is due by as much as handing over took lately,
+//! the last microseconds are spent awake, and only packets that are due densely leave together. A gateway
+//! must be cheap: what is due soon is done together, and no time is spent waiting awake.
 
 use bentpipe_base::{Duration, Instant};
 
 /// How a driver waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// Packets leave when they are due, as exactly as the machine can; events happen at their scheduled times, however late the thread is.
+    /// Packets leave when they are due, as exactly as the machine can; events happen at their scheduled
+    /// times, however late the thread is.
     Exact,
-    /// What is due within 50 us is done together; after the end was asked for, what is held leaves first. Time is never further behind than
-    /// [`crate::CATCH_UP`].
+    /// What is due within 50 us is done together; after the end was asked for, what is held leaves first.
+    /// Time is never further behind than [`crate::CATCH_UP`].
     Cheap,
 }
 
-/// The last bit of a short sleep is spent looking at the clock: what such a sleep oversleeps, nine times of ten.
+/// The last bit of a short sleep is spent looking at the clock: what such a sleep oversleeps, nine times of
+/// ten.
 pub(crate) const SPIN: Duration = Duration::from_micros(40);
 /// What falls due within so much of now is done together: a turn costs a system call or two.
 pub(crate) const TOGETHER: Duration = Duration::from_micros(50);
-/// When packets are due this densely, more than [`DENSE`] in a [`SPELL`], they leave together, this long after the ones before at the earliest: one
-/// super-packet costs little more than one packet, and 100 us is a tenth of what counts as late.
+/// When packets are due this densely, more than [`DENSE`] in a [`SPELL`], they leave together, this long
+/// after the ones before at the earliest: one super-packet costs little more than one packet, and 100 us is a
+/// tenth of what counts as late.
 const APART: Duration = Duration::from_micros(100);
 const DENSE: u32 = 40;
 const SPELL: Duration = Duration::from_millis(1);
 
-/// How long before it is due a packet is begun: the median of what handing over took lately, from waking to the kernel having it. After a sleep that is ten times
-/// as much as in the midst of work, since the processor has forgotten the way.
+/// How long before it is due a packet is begun: the median of what handing over took lately, from waking to
+/// the kernel having it. After a sleep that is ten times as much as in the midst of work, since the processor
+/// has forgotten the way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lead(pub(crate) Duration);
 

@@ -1,18 +1,21 @@
 //! Bytes to the [`Packet`] that the gateway's node works on.
 //!
-//! A packet becomes `Proto::Tcp` only when all of it can be told and its checksums hold, since what the gateway keeps it may send again, and what was damaged on
-//! the way must not be. Everything else is [`Other`]: it passes byte for byte, and is discarded, answered or reassembled by whom it is for.
+//! A packet becomes `Proto::Tcp` only when all of it can be told and its checksums hold, since what the
+//! gateway keeps it may send again, and what was damaged on the way must not be. Everything else is
+//! [`Other`]: it passes byte for byte, and is discarded, answered or reassembled by whom it is for.
 
 use crate::frame::{Link, Unit};
 use bentpipe_base::{Body, Dscp, Flags, Foreign, Packet, ProbeOption, Proto};
 use bentpipe_wire::offload::VnetHeader;
 use bentpipe_wire::{Ends, Fault, Ipv4, Layout, OptionKind, Options, WireError, ecn, read_tcp};
 
-/// Room for a header that is edited: what stands before the IP header (at most 34 bytes), IP and TCP headers of at most 255 bytes, and 40 more of options.
+/// Room for a header that is edited: what stands before the IP header (at most 34 bytes), IP and TCP headers
+/// of at most 255 bytes, and 40 more of options.
 pub const HEADER_SPACE: usize = 336;
 /// Offset of the checksum field in a TCP header.
 const TCP_CHECKSUM: u16 = 16;
-/// TCP options by their numbers: MD5 signatures (RFC 2385), TCP-AO (RFC 5925), MPTCP (RFC 8684), fast open (RFC 7413, and its experimental form).
+/// TCP options by their numbers: MD5 signatures (RFC 2385), TCP-AO (RFC 5925), MPTCP (RFC 8684), fast open
+/// (RFC 7413, and its experimental form).
 const MD5: u8 = 19;
 const AO: u8 = 29;
 const MPTCP: u8 = 30;
@@ -140,7 +143,8 @@ const fn why(error: &WireError) -> Other {
     }
 }
 
-/// True unless the packet goes where its header does not say, or carries a fragment header although it is whole (RFC 6946).
+/// True unless the packet goes where its header does not say, or carries a fragment header although it is
+/// whole (RFC 6946).
 fn plain_way(ip: &[u8], layout: &Layout) -> bool {
     const SOURCE_ROUTES: [u8; 2] = [131, 137];
     const ROUTING: u8 = 43;

@@ -1,8 +1,11 @@
-//! The bytes of packets that are with a network: units as they were read, and how many of its packets stand for each.
+//! The bytes of packets that are with a network: units as they were read, and how many of its packets stand
+//! for each.
 //!
-//! A packet says where its bytes lie ([`bentpipe_base::Body`]): the slot, and the place in its payload. Nothing is copied when a super-packet is cut.
-//! Buffers come in some thirty sizes ([`buffer_size`]), so that little of them is empty, and are used again, so a warm run asks for no memory; a unit of the
-//! largest size is not copied when it is read either, since the buffer it was read into becomes its own. The store may be bounded.
+//! A packet says where its bytes lie ([`bentpipe_base::Body`]): the slot, and the place in its payload.
+//! Nothing is copied when a super-packet is cut. Buffers come in some thirty sizes ([`buffer_size`]), so that
+//! little of them is empty, and are used again, so a warm run asks for no memory; a unit of the largest size
+//! is not copied when it is read either, since the buffer it was read into becomes its own. The store may be
+//! bounded.
 
 use crate::parse::Shape;
 use bentpipe_base::{Packet, Size};
@@ -93,7 +96,8 @@ impl Store {
         self.scratch.get(..len).unwrap_or_default()
     }
 
-    /// Keeps the first `len` bytes of the scratch for one packet; returns the slot. `None` when there is no room; the scratch is as it was then.
+    /// Keeps the first `len` bytes of the scratch for one packet; returns the slot. `None` when there is no
+    /// room; the scratch is as it was then.
     pub fn keep(&mut self, len: usize, vnet: &VnetHeader, content: Content) -> Option<u32> {
         let size = match buffer_size(len) {
             most if most * 8 >= MAX_SUPER * 7 => MAX_SUPER,

@@ -132,7 +132,8 @@ impl<T: Send + 'static> Running<T> {
         Ok(running)
     }
 
-    /// Does something on the data thread between two turns and waits for it; `None` when the thread has ended. It must be quick: packets wait.
+    /// Does something on the data thread between two turns and waits for it; `None` when the thread has
+    /// ended. It must be quick: packets wait.
     pub fn ask<A: Send + 'static>(&self, act: impl FnOnce(&mut Core) -> A + Send + 'static) -> Option<A> {
         let (answer, answered) = channel();
         let errand = move |core: &mut Core| {

@@ -1,5 +1,5 @@
-//! Whatever the node does to a packet, what leaves is what a strict receiver accepts: checksums hold, lengths fit, the payload is the slice, and all
-//! that we do not know is still there.
+//! Whatever the node does to a packet, what leaves is what a strict receiver accepts: checksums hold, lengths
+//! fit, the payload is the slice, and all that we do not know is still there.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -94,7 +94,8 @@ fn before() -> impl Strategy<Value = Before> {
     prop_oneof![Just(Before::Nothing), Just(Before::Ethernet), Just(Before::Tagged), Just(Before::Session)]
 }
 
-/// Adds an option, padded to whole words; `None` when the header has no room for it. Checksums stay as they are.
+/// Adds an option, padded to whole words; `None` when the header has no room for it. Checksums stay as they
+/// are.
 fn insert(packet: &mut Vec<u8>, kind: OptionKind, value: &[u8]) -> Option<()> {
     let Layout { network, options, .. } = Layout::of(packet).ok()?;
     let len = 2 + value.len();
@@ -209,7 +210,8 @@ fn sent(source: &Source, parsed: &Parsed, packet: &Packet) -> (Vec<u8>, VnetHead
     (whole, out.vnet, out.is_short)
 }
 
-/// Cuts a unit into wire packets with every checksum finished, as whoever comes after does, and holds each against the rules.
+/// Cuts a unit into wire packets with every checksum finished, as whoever comes after does, and holds each
+/// against the rules.
 fn wire_packets(bytes: &[u8], vnet: &VnetHeader, link: usize) -> Vec<Vec<u8>> {
     let (ip, vnet) = (&bytes[link..], vnet.without(link as u16));
     let all = Super::parse(ip, &vnet).unwrap();

@@ -40,7 +40,8 @@ pub struct Row {
     pub simulated: Option<f64>,
     /// With the kernel.
     pub emulated: Option<f64>,
-    /// By how much the emulated one is larger, in per cent of the simulated one; null where that is zero or one of them is missing.
+    /// By how much the emulated one is larger, in per cent of the simulated one; null where that is zero or
+    /// one of them is missing.
     pub difference_percent: Option<f64>,
 }
 
@@ -56,7 +57,8 @@ impl Comparison {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// With many flows the links that are neither busy nor lose anything are left out of the table; the JSON has them.
+    /// With many flows the links that are neither busy nor lose anything are left out of the table; the JSON
+    /// has them.
     fn is_worth_a_line(&self, row: &Row) -> bool {
         let name = row.of.strip_prefix("link ").filter(|_| self.simulated.flows.len() > MOST_LISTED);
         let Some(name) = name else { return true };

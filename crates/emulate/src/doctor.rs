@@ -12,7 +12,8 @@ use bentpipe_service::{Finding, Standing};
 use std::fs::{self, File};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// Looks at everything. The process ends in namespaces of its own, so it must have one thread and does nothing else afterwards.
+/// Looks at everything. The process ends in namespaces of its own, so it must have one thread and does
+/// nothing else afterwards.
 pub fn examine() -> Vec<Finding> {
     let mut all = vec![leftovers_of_the_dead(), cores(), ipv6(), congestion_controls(), nft_program(), tun()];
     all.extend(namespaces());

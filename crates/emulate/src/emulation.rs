@@ -39,10 +39,12 @@ struct Emulation<'a> {
     watch: Option<Watch>,
 }
 
-/// Runs the command. The process must have one thread yet. `log` gets a line for each thing that a user should hear of meanwhile.
+/// Runs the command. The process must have one thread yet. `log` gets a line for each thing that a user
+/// should hear of meanwhile.
 ///
 /// # Errors
-/// What is missing, and how to mend it; a program that cannot be started; a link that fails. Nothing is left behind.
+/// What is missing, and how to mend it; a program that cannot be started; a link that fails. Nothing is left
+/// behind.
 pub fn run(plan: &Plan, log: &mut dyn FnMut(&str)) -> Result<Ended, Error> {
     let mut emulation = Emulation::start(plan)?;
     // A failed start of a program still has to take down links and namespaces.
@@ -154,7 +156,8 @@ impl<'a> Emulation<'a> {
         let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: long }));
     }
 
-    /// Answers `bentpipe link` and `bentpipe top`; whoever asks for the first time has the connections followed from then on.
+    /// Answers `bentpipe link` and `bentpipe top`; whoever asks for the first time has the connections
+    /// followed from then on.
     fn serve(&mut self, log: &mut dyn FnMut(&str)) {
         let mut asked = false;
         let watch = &self.watch;
@@ -181,7 +184,8 @@ pub(crate) fn doors(session: &Session, hosts: &Hosts) -> Result<Vec<Door>, Error
     session.hosts.iter().zip(&hosts.nodes).map(door).collect()
 }
 
-/// The command has stopped itself: so does this process, that the user's shell hears of it; both go on together.
+/// The command has stopped itself: so does this process, that the user's shell hears of it; both go on
+/// together.
 fn stop_with(near: i32) {
     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
     bentpipe_os::process::signal(near, Signal::CONT);

@@ -1,4 +1,5 @@
-//! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in real time, and the same report as of a simulated run.
+//! `emulate SCENARIO` without a command: the scenario's own flows as sockets of the kernel over its links in
+//! real time, and the same report as of a simulated run.
 
 use crate::emulation::doors;
 use crate::error::Error;
@@ -33,7 +34,8 @@ pub struct Measured {
     pub interrupted: Option<Signal>,
 }
 
-/// Runs it. The process must have one thread yet. `begun` is called when all is set up; `log` gets a line for each thing that was changed while it ran.
+/// Runs it. The process must have one thread yet. `begun` is called when all is set up; `log` gets a line for
+/// each thing that was changed while it ran.
 ///
 /// # Errors
 /// What is missing, and how to mend it. Nothing is left behind.

@@ -44,8 +44,8 @@ fn on_command_line(mut fault: Box<Diagnostic>, name: &str) -> Box<Diagnostic> {
     fault
 }
 
-/// Changes both directions of a named link before it starts, in the words of `bentpipe link set`. A queue that is not named grows with rate and delay: it holds what the
-/// rate carries in one round trip.
+/// Changes both directions of a named link before it starts, in the words of `bentpipe link set`. A queue
+/// that is not named grows with rate and delay: it holds what the rate carries in one round trip.
 pub fn change(scenario: &mut Scenario, change: &Change) {
     for link in &mut scenario.links {
         let round_trip = [&link.forward, &link.backward].map(|d| change.delay.unwrap_or(d.delay));
@@ -81,7 +81,8 @@ fn product(rate: Rate, time: Duration) -> Size {
     Size((bits / 8).clamp(3000, 1 << 40) as u64)
 }
 
-/// Directions whose queue holds less than what their rate carries in a round trip over their link: name, what it holds, what that would be.
+/// Directions whose queue holds less than what their rate carries in a round trip over their link: name, what
+/// it holds, what that would be.
 pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for link in &scenario.links {

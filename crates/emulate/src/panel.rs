@@ -39,7 +39,8 @@ impl Panel {
         self.server.is_behind()
     }
 
-    /// Answers what has come in; `flows` says how the TCP connections inside are. Returns a line for the session's log for each thing that was changed.
+    /// Answers what has come in; `flows` says how the TCP connections inside are. Returns a line for the
+    /// session's log for each thing that was changed.
     pub fn serve(&mut self, link: &Running, flows: &mut dyn FnMut() -> Vec<FlowState>) -> Vec<String> {
         let mut log = Vec::new();
         let Self { server, session, title } = self;

@@ -1,5 +1,5 @@
-//! A scenario's flows as sockets of the kernel, between two namespaces that the test makes and joins with a plain pair of interfaces: no link in between, so that
-//! what is seen is the sockets' doing.
+//! A scenario's flows as sockets of the kernel, between two namespaces that the test makes and joins with a
+//! plain pair of interfaces: no link in between, so that what is seen is the sockets' doing.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests may fail and say why")]
 
@@ -97,7 +97,8 @@ fn a_transfer_ends_with_the_acknowledgment_of_its_last_byte() {
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
 }
 
-/// What the sender hears on the wire is what the scenario says, although the kernel lifts its limit when it has seen the first segments.
+/// What the sender hears on the wire is what the scenario says, although the kernel lifts its limit when it
+/// has seen the first segments.
 #[test]
 fn a_window_is_what_is_asked_for() {
     for (window, keys) in [
@@ -147,7 +148,8 @@ fn questions_typing_and_datagrams_run_as_in_the_simulator() {
     let (_, out) = run(&pair, &scenario);
     let simulated = bentpipe_sim::run(&scenario);
     let asked = out.flows[0].tcp().unwrap().requests.as_ref().unwrap();
-    // 3 s of 50 ms on average, drawn from the scenario's seed; the simulator has round trips and delayed ACKs besides
+    // 3 s of 50 ms on average, drawn from the scenario's seed; the simulator has round trips and delayed ACKs
+    // besides
     let simulated_asked = simulated.flows[0].tcp().unwrap().requests.as_ref().unwrap().completed;
     assert!((simulated_asked..90).contains(&asked.completed), "{asked:?} {simulated_asked}");
     let typing = |f: &FlowReport| f.tcp().unwrap().telnet.clone().unwrap();
@@ -180,7 +182,8 @@ flows = [
 ]
 "#;
 
-/// Two flows of a host that need SACK switched differently find each its own way: an option is only used when both ends offer it.
+/// Two flows of a host that need SACK switched differently find each its own way: an option is only used when
+/// both ends offer it.
 #[test]
 fn options_are_switched_off_at_the_end_that_can_do_without() {
     let load = |text: &str| load(&Source::from_bytes("t", text.as_bytes()).unwrap(), &[], None).unwrap();
@@ -204,7 +207,8 @@ fn options_are_switched_off_at_the_end_that_can_do_without() {
     assert!(error.is_refusal());
 }
 
-/// A receiver that is older than its sender is so where its data goes to: of requests that is the host that asks.
+/// A receiver that is older than its sender is so where its data goes to: of requests that is the host that
+/// asks.
 #[test]
 fn an_option_is_off_at_the_receiver_that_does_not_know_it() {
     let kernel = Kernel { congestion: vec!["reno".into(), "cubic".into()] };

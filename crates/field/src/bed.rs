@@ -1,8 +1,10 @@
-//! The bed: a sender, a router with the gateway, the hop, a router, and receivers, each in a namespace of its own.
+//! The bed: a sender, a router with the gateway, the hop, a router, and receivers, each in a namespace of its
+//! own.
 //!
 //! ```text
-//! sender 10.81.1.2 -- veth -- west [router, gateway] tuna ==hop== tunb [router] east0 -- veth -- 10.82.0.2 receiver
-//!                                                                              east1 -- veth -- 10.82.1.2 receiver
+//! sender 10.81.1.2 -- veth -- west [router, gateway] tuna ==hop==
+//!     tunb [router] east0 -- veth -- 10.82.0.2 receiver
+//!                   east1 -- veth -- 10.82.1.2 receiver
 //! ```
 
 use crate::place::Place;

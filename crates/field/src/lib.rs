@@ -1,8 +1,10 @@
-//! A bed for the gateway that shares nothing with the links of the project: kernel hosts in namespaces, a hop with an emulator of its own, and an analyser that
-//! matches what entered the hop with what left it, packet by packet.
+//! A bed for the gateway that shares nothing with the links of the project: kernel hosts in namespaces, a hop
+//! with an emulator of its own, and an analyser that matches what entered the hop with what left it, packet
+//! by packet.
 //!
-//! What the project's own emulator and simulator hold of the gateway is held here again by other means: the hop is served by other code, the hosts are the
-//! kernel's, headers are read by another parser, and the gateway is known only as a program.
+//! What the project's own emulator and simulator hold of the gateway is held here again by other means: the
+//! hop is served by other code, the hosts are the kernel's, headers are read by another parser, and the
+//! gateway is known only as a program.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,5 @@
-//! `field`: one run of the bed, its figures on standard output; and other measurements of the gateway, by their names.
+//! `field`: one run of the bed, its figures on standard output; and other measurements of the gateway, by
+//! their names.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool talks to its user")]
 

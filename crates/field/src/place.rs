@@ -1,4 +1,5 @@
-//! A network namespace without a name: it lives as long as what holds it, and nothing of it is left behind, however we end.
+//! A network namespace without a name: it lives as long as what holds it, and nothing of it is left behind,
+//! however we end.
 
 use bentpipe_os::{namespace, sysctl};
 use std::os::fd::OwnedFd;

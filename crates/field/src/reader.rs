@@ -1,4 +1,5 @@
-//! Programs that receive: they read as fast as they can, at a rate, at two rates in turn, or stop now and then.
+//! Programs that receive: they read as fast as they can, at a rate, at two rates in turn, or stop now and
+//! then.
 
 use bentpipe_os::Clock;
 use std::io::{self, ErrorKind, Read};

@@ -1,6 +1,8 @@
-//! Senders that cannot gain from a gateway are to be recognised within 20 round trips; those that can gain never are.
+//! Senders that cannot gain from a gateway are to be recognised within 20 round trips; those that can gain
+//! never are.
 //!
-//! Simulated flows on a hop that is drawn by the seed, for 20 round trips of the hop; what the gateway says of them at the end counts.
+//! Simulated flows on a hop that is drawn by the seed, for 20 round trips of the hop; what the gateway says
+//! of them at the end counts.
 
 use crate::hop::dice::Dice;
 use crate::matrix::cell::{LOSSES, RATES, TRIPS};
@@ -40,7 +42,8 @@ pub struct Sender {
     application: Application,
 }
 
-/// A sender as scenario files name it: `stack = "linux"` or not, spread over the round trip as fq does or not.
+/// A sender as scenario files name it: `stack = "linux"` or not, spread over the round trip as fq does or
+/// not.
 const fn sender(tcp: &'static str, is_linux: bool, is_paced: bool, application: Application) -> Sender {
     Sender { tcp, is_linux, is_paced, application }
 }

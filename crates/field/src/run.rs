@@ -1,4 +1,5 @@
-//! One run: the bed is made, programs send and receive over the hop for a while, and what the hop did is kept.
+//! One run: the bed is made, programs send and receive over the hop for a while, and what the hop did is
+//! kept.
 
 use crate::bed::{Bed, receiver};
 use crate::cell::Cell;

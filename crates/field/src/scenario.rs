@@ -13,7 +13,8 @@ pub struct Hop {
     pub loss: f64,
 }
 
-/// The text. `head` are more lines for the whole run, `gateway` says whether there is one, and `flow` names the ends of the flow and what it does.
+/// The text. `head` are more lines for the whole run, `gateway` says whether there is one, and `flow` names
+/// the ends of the flow and what it does.
 pub fn text(title: &str, seconds: f64, head: &str, hop: Hop, gateway: bool, flow: &str) -> String {
     let Hop { rate, rtt, queue, loss } = hop;
     format!(

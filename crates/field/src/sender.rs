@@ -1,4 +1,5 @@
-//! Programs that send: a congestion control by its kernel name, bytes without end or so many, and what the kernel says of them over time.
+//! Programs that send: a congestion control by its kernel name, bytes without end or so many, and what the
+//! kernel says of them over time.
 
 use crate::reader::is_temporary;
 use bentpipe_os::{Clock, namespace, socket, tcp};
@@ -139,7 +140,8 @@ fn samples(stream: &TcpStream, clock: Clock, done: &AtomicBool) -> Vec<Sample> {
     }
 }
 
-/// Segments sent again after `from`, ns; and the longest spell, segments sent again without a second between them.
+/// Segments sent again after `from`, ns; and the longest spell, segments sent again without a second between
+/// them.
 pub fn resent(samples: &[Sample], from: u64) -> (u32, u32) {
     const APART: u64 = 1_000_000_000;
     let (mut all, mut spell, mut longest, mut last) = (0, 0, 0, 0_u64);

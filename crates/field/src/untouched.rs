@@ -1,7 +1,9 @@
-//! What the gateway must not change: connections of several kinds between kernel hosts, captured in front of the gateway and behind it, packet by packet.
+//! What the gateway must not change: connections of several kinds between kernel hosts, captured in front of
+//! the gateway and behind it, packet by packet.
 //!
-//! A pair is a packet on either side with the same addresses, ports, sequence number, flags and payload length. What may differ is what the documents say of an
-//! accelerated connection: the window, the acknowledgment number (the newest is put in), SACK blocks, and the hops that a packet has left.
+//! A pair is a packet on either side with the same addresses, ports, sequence number, flags and payload
+//! length. What may differ is what the documents say of an accelerated connection: the window, the
+//! acknowledgment number (the newest is put in), SACK blocks, and the hops that a packet has left.
 
 use crate::analyse::header::Segment;
 use crate::bed::{Bed, Receiver, receiver};
@@ -111,7 +113,8 @@ fn shows(kind: &str, all: &[Vec<u8>]) -> bool {
     }
 }
 
-/// Acknowledgments without data that name the byte before the next one, which an idle sender asks after (RFC 9293, 3.8.4).
+/// Acknowledgments without data that name the byte before the next one, which an idle sender asks after (RFC
+/// 9293, 3.8.4).
 fn probes(all: &[Vec<u8>]) -> usize {
     let segments = all.iter().filter_map(|ip| Segment::parse(ip, ip.len() as u32));
     let (mut next, mut n) = (BTreeMap::new(), 0);
@@ -277,7 +280,8 @@ fn differences(one: &[u8], other: &[u8]) -> Vec<&'static str> {
     all
 }
 
-/// Options but for padding, SACK blocks, and the echo of a timestamp, which goes with the acknowledgment number.
+/// Options but for padding, SACK blocks, and the echo of a timestamp, which goes with the acknowledgment
+/// number.
 fn options(ip: &[u8]) -> Vec<Vec<u8>> {
     let (header, payload) = parts(ip);
     let mut rest = ip.get(header + 20..payload).unwrap_or_default();
@@ -321,7 +325,8 @@ mod tests {
             other[at] ^= 0x40;
             compare(&[a.clone(), b.clone()], &[a.clone(), other]).faults.len()
         };
-        // service, identification, fragment flags, hops left, reserved bits? ports, sequence, urgent, payload: the last five tell twice or once
+        // service, identification, fragment flags, hops left, reserved bits? ports, sequence, urgent,
+        // payload: the last five tell twice or once
         assert_eq!([1, 4, 6, 8].map(changed), [1, 1, 1, 1]);
         assert_eq!([21, 27, 33, 43].map(changed), [2, 2, 2, 2], "another packet on each side");
         assert_eq!([38, 34, 31].map(changed), [1, 0, 0], "urgent pointer, window, acknowledgment");

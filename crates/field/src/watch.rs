@@ -1,4 +1,6 @@
-//! A watchdog: how long the machine kept an ordinary thread, and those that receive, from running (/proc/PID/task/TID/schedstat), so that a run on a machine that stood still is told from one that went wrong.
+//! A watchdog: how long the machine kept an ordinary thread, and those that receive, from running
+//! (/proc/PID/task/TID/schedstat), so that a run on a machine that stood still is told from one that went
+//! wrong.
 
 use bentpipe_os::Clock;
 use std::fs;

@@ -22,13 +22,15 @@ pub enum Copies {
     Fixed(u8),
 }
 
-/// What a gateway may use. Senders are shown no more than fits. A packet for which there is no room all the same passes, unless others of its connection wait: then it
-/// is dropped, as by a queue that is full, since it must not overtake them.
+/// What a gateway may use. Senders are shown no more than fits. A packet for which there is no room all the
+/// same passes, unless others of its connection wait: then it is dropped, as by a queue that is full, since
+/// it must not overtake them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Established connections that are accelerated at a time.
     pub flows: u32,
-    /// Connections that are being opened: a part of its own, which a flood of SYNs can fill without touching the others.
+    /// Connections that are being opened: a part of its own, which a flood of SYNs can fill without touching
+    /// the others.
     pub opening: u32,
     /// Connections that are only followed because they pass.
     pub passing: u32,
@@ -58,9 +60,11 @@ impl Default for Limits {
 pub struct Timeouts {
     /// From the first SYN to the end of the handshake.
     pub opening: Duration,
-    /// Established. RFC 5382, REQ-5, wants at least 2 h 4 min of what must keep state; who sends keep-alives sends them every 2 h (RFC 9293, 3.8.4).
+    /// Established. RFC 5382, REQ-5, wants at least 2 h 4 min of what must keep state; who sends keep-alives
+    /// sends them every 2 h (RFC 9293, 3.8.4).
     pub established: Duration,
-    /// Both sides have ended their stream, and not all of it is acknowledged: a sender's timeouts may be minutes apart (RFC 5382, REQ-5, wants 4 min).
+    /// Both sides have ended their stream, and not all of it is acknowledged: a sender's timeouts may be
+    /// minutes apart (RFC 5382, REQ-5, wants 4 min).
     pub closing: Duration,
     /// After the last acknowledgment, or a RST: late copies still belong to it.
     pub closed: Duration,
@@ -80,7 +84,8 @@ impl Default for Timeouts {
 /// How a gateway works.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Rate of the hop as the link counts it. None: the gateway does not shape, and the windows it shows do not depend on a rate.
+    /// Rate of the hop as the link counts it. None: the gateway does not shape, and the windows it shows do
+    /// not depend on a rate.
     pub rate: Option<Rate>,
     /// Bytes that the hop counts for each packet beside those of IP: 14 in the figures of TCP-SuperCharger.
     pub framing: Size,
@@ -98,7 +103,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// False: everything passes, and connections are still counted.
     pub accelerate: bool,
-    /// Share of the connections that could be accelerated which are left alone, so that both kinds can be compared.
+    /// Share of the connections that could be accelerated which are left alone, so that both kinds can be
+    /// compared.
     pub sample: f64,
 }
 

@@ -26,7 +26,8 @@ pub enum Why {
     Overload,
     /// As many bytes as may be are held already.
     Memory,
-    /// Its sender is paced by a model of the path, as BBR is: losses do not slow it down, so there is nothing to gain.
+    /// Its sender is paced by a model of the path, as BBR is: losses do not slow it down, so there is nothing
+    /// to gain.
     ModelBased,
     /// Its acceleration was ended: planned stop, or a change of configuration.
     Released,
@@ -107,7 +108,8 @@ pub struct Counters {
     pub strays: u64,
     /// Packets of connections that are not followed, since the table is full or there is nothing to follow.
     pub unfollowed: u64,
-    /// Acknowledgments kept from the sender: they tell of a loss that is repaired here, or a later one says more.
+    /// Acknowledgments kept from the sender: they tell of a loss that is repaired here, or a later one says
+    /// more.
     pub acks_withheld: u64,
     /// Segments of the sender that are held here already or that the receiver has.
     pub copies_swallowed: u64,
@@ -117,7 +119,8 @@ pub struct Counters {
     pub forwarded: u64,
     /// Packets lost in the hop.
     pub lost: Lost,
-    /// Their number: what was found, less what was only late, and of copies as many as the hop loses of others.
+    /// Their number: what was found, less what was only late, and of copies as many as the hop loses of
+    /// others.
     pub losses: u64,
     /// Losses sent again.
     pub repairs: u64,

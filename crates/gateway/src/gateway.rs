@@ -1,7 +1,8 @@
-//! The node: finds the connection of a packet, lets it do its work or lets the packet pass, and keeps the time for all.
+//! The node: finds the connection of a packet, lets it do its work or lets the packet pass, and keeps the
+//! time for all.
 //!
-//! Whatever goes wrong with a connection, its packets pass: a SYN that nobody saw, a table that is full, a rule, a signature. Only packets that an accelerated
-//! connection holds are not sent at once.
+//! Whatever goes wrong with a connection, its packets pass: a SYN that nobody saw, a table that is full, a
+//! rule, a signature. Only packets that an accelerated connection holds are not sent at once.
 
 mod admit;
 mod end;
@@ -58,7 +59,8 @@ impl Common {
     }
 }
 
-/// A gateway. Its driver's world must be seeded with numbers that nobody can guess where it stands before real hosts: the table's hash depends on it.
+/// A gateway. Its driver's world must be seeded with numbers that nobody can guess where it stands before
+/// real hosts: the table's hash depends on it.
 pub struct Gateway {
     common: Common,
     policy: Policy,

@@ -1,12 +1,13 @@
 //! What is held for connections, bounded in all.
 //!
-//! A packet costs more than its payload: the buffer in which its bytes lie, and its places in the lists. A part of it costs its places, and as long as any part is held so
-//! is the whole buffer; it is counted with the last part, which is also the last to go.
+//! A packet costs more than its payload: the buffer in which its bytes lie, and its places in the lists. A
+//! part of it costs its places, and as long as any part is held so is the whole buffer; it is counted with
+//! the last part, which is also the last to go.
 
 use bentpipe_base::{Packet, Size};
 
-/// Size of the buffer in which a driver keeps `len` bytes: there are four sizes between a power of two and the next, so no more than a fifth of a buffer is empty.
-/// None is smaller than 256 B.
+/// Size of the buffer in which a driver keeps `len` bytes: there are four sizes between a power of two and
+/// the next, so no more than a fifth of a buffer is empty. None is smaller than 256 B.
 pub const fn buffer_size(len: usize) -> usize {
     if len <= 256 {
         return 256;

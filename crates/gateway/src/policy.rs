@@ -1,7 +1,9 @@
-//! Which connections are accelerated: rules asked once for the SYN of each, and a share that is left alone to compare with.
+//! Which connections are accelerated: rules asked once for the SYN of each, and a share that is left alone to
+//! compare with.
 //!
-//! The answer of the rules is a function of the SYN alone, so a repeated one gets the same. Whether a connection belongs to the share that is left alone is drawn by
-//! the gateway, among those that the rules would accelerate.
+//! The answer of the rules is a function of the SYN alone, so a repeated one gets the same. Whether a
+//! connection belongs to the share that is left alone is drawn by the gateway, among those that the rules
+//! would accelerate.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -58,7 +58,8 @@ impl End {
     }
 }
 
-/// One connection. Pairs are for LAN and satellite, in this order: where a host is, or where packets came from.
+/// One connection. Pairs are for LAN and satellite, in this order: where a host is, or where packets came
+/// from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowReport {
     /// Addresses of the two hosts.

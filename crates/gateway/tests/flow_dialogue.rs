@@ -1,4 +1,5 @@
-//! Packets in, packets out, one at a time: handshakes, what the sender sees of a loss, and what an ACK carries to the receiver.
+//! Packets in, packets out, one at a time: handshakes, what the sender sees of a loss, and what an ACK
+//! carries to the receiver.
 
 use bentpipe_base::{
     Addr, Duration, Flags, Foreign, Input, Instant, Node, NodeId, Packet, Port, Rate, SackList, Seq, Size,
@@ -112,7 +113,8 @@ fn to(port: Port, out: &[(Port, Packet)]) -> Vec<&Packet> {
     out.iter().filter(|o| o.0 == port).map(|o| &o.1).collect()
 }
 
-/// The receiver opens without scaling: the sender sees the option, its own is taken away on the way back, and both go on believing it.
+/// The receiver opens without scaling: the sender sees the option, its own is taken away on the way back, and
+/// both go on believing it.
 #[test]
 fn scale_is_inserted_when_the_receiver_opens() {
     let mut talk = Talk::new();
@@ -198,7 +200,8 @@ fn a_forged_answer_ends_nothing() {
     assert_eq!(talk.through(LAN, own).tcp.window, 500 << 7, "windows are still translated");
 }
 
-/// Segment 1 of six is lost: the sender sees neither duplicate ACKs nor blocks, the receiver gets it again, twice, and no ACK is ahead of the receiver.
+/// Segment 1 of six is lost: the sender sees neither duplicate ACKs nor blocks, the receiver gets it again,
+/// twice, and no ACK is ahead of the receiver.
 #[test]
 fn a_loss_is_repaired_and_not_seen() {
     let mut talk = Talk::open();
@@ -232,7 +235,8 @@ fn a_loss_is_repaired_and_not_seen() {
     assert_eq!((talk.gateway.report().held.0, talk.gateway.counters().losses), (0, 1));
 }
 
-/// Segment 1 never came to the gateway: duplicate ACKs and blocks pass, and what the sender sends then goes out.
+/// Segment 1 never came to the gateway: duplicate ACKs and blocks pass, and what the sender sends then goes
+/// out.
 #[test]
 fn a_loss_in_front_of_the_gateway_is_the_senders() {
     let mut talk = Talk::open();
@@ -250,7 +254,8 @@ fn a_loss_in_front_of_the_gateway_is_the_senders() {
     assert_eq!(talk.gateway.counters().losses, 0);
 }
 
-/// A tail probe is swallowed, and the ACK for it says so (RFC 2883); a copy of what has arrived is answered with the ACK that was missed.
+/// A tail probe is swallowed, and the ACK for it says so (RFC 2883); a copy of what has arrived is answered
+/// with the ACK that was missed.
 #[test]
 fn a_copy_is_swallowed_and_told() {
     let mut talk = Talk::open();
@@ -268,7 +273,8 @@ fn a_copy_is_swallowed_and_told() {
     assert_eq!(talk.through(SATELLITE, ack(2, 65_535)).tcp.ack, isn.at(2921));
 }
 
-/// A pure ACK behind data that waits carries the number that the receiver expects then, not what the sender has sent.
+/// A pure ACK behind data that waits carries the number that the receiver expects then, not what the sender
+/// has sent.
 #[test]
 fn a_pure_ack_carries_what_is_expected() {
     let mut talk = Talk::open();
@@ -297,8 +303,9 @@ fn a_pure_ack_reaches_a_closed_window() {
     assert_eq!(numbers, [(Seq(LAN_ISN).at(65_536), 0), (Seq(LAN_ISN).at(1 + 60 * 1460), 0)]);
 }
 
-/// A reset waits for the data in front of it, but not for ever: behind a window that stays closed it goes with the number that the receiver expects (RFC 5961, section 3.2),
-/// and what it was waiting for is gone. The same when the data was on the way, and the reset behind it.
+/// A reset waits for the data in front of it, but not for ever: behind a window that stays closed it goes
+/// with the number that the receiver expects (RFC 5961, section 3.2), and what it was waiting for is gone.
+/// The same when the data was on the way, and the reset behind it.
 #[test]
 fn a_reset_does_not_wait_for_a_closed_window() {
     for segments in [2000, 100] {
@@ -326,7 +333,8 @@ fn a_reset_does_not_wait_for_a_closed_window() {
     }
 }
 
-/// A packet of one byte takes a buffer whole, and of a super-packet that is cut the buffer stays until the last part is gone: limits count that.
+/// A packet of one byte takes a buffer whole, and of a super-packet that is cut the buffer stays until the
+/// last part is gone: limits count that.
 #[test]
 fn limits_count_what_is_really_held() {
     let mut talk = Talk::open();

@@ -1,4 +1,5 @@
-//! Transfers of any size both ways, through losses both ways: every byte arrives, every end is seen, nothing is kept.
+//! Transfers of any size both ways, through losses both ways: every byte arrives, every end is seen, nothing
+//! is kept.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -121,8 +122,9 @@ fn run(case: &Case) -> f64 {
     t
 }
 
-/// Losses on both sides of the gateway, and a receiver that cannot say what it has: its ACK for a repair comes late for all that waited behind the hole, and must not
-/// pass for a round trip. It did once, the gateway's own timeout grew to minutes, and so did the transfer.
+/// Losses on both sides of the gateway, and a receiver that cannot say what it has: its ACK for a repair
+/// comes late for all that waited behind the hole, and must not pass for a round trip. It did once, the
+/// gateway's own timeout grew to minutes, and so did the transfer.
 #[test]
 fn losses_on_both_sides_without_sack_are_repaired() {
     for (strict, rate) in [(false, true), (false, false), (true, true)] {
@@ -152,7 +154,8 @@ proptest! {
     }
 }
 
-/// The SYN/ACK comes after what follows it, so the connection only passes; and the receiver rounds its window down where it rounded it up before.
+/// The SYN/ACK comes after what follows it, so the connection only passes; and the receiver rounds its window
+/// down where it rounded it up before.
 #[test]
 fn a_receiver_may_move_its_own_edge() {
     run(&Case {
@@ -169,7 +172,8 @@ fn a_receiver_may_move_its_own_edge() {
     });
 }
 
-/// The receiver has repaired its losses without SACK, and its last bytes do not fit into the window: it must ask again (RFC 9293, section 3.8.6.2.1), as it did not.
+/// The receiver has repaired its losses without SACK, and its last bytes do not fit into the window: it must
+/// ask again (RFC 9293, section 3.8.6.2.1), as it did not.
 #[test]
 fn the_last_bytes_wait_for_a_window_and_go() {
     run(&Case {

@@ -1,4 +1,5 @@
-//! Packets of every kind, in no order that makes sense: nothing panics, nothing is lost and nothing is made up.
+//! Packets of every kind, in no order that makes sense: nothing panics, nothing is lost and nothing is made
+//! up.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 

@@ -14,7 +14,8 @@ fn told(rig: &mut Rig, isn: u32) -> Vec<u32> {
     out.map(|(_, p)| p.tcp.ack.0.wrapping_sub(isn)).collect()
 }
 
-/// Somebody else's FIN and SYN make it look like a new connection, whose SYN the receiver's next ACK does not acknowledge.
+/// Somebody else's FIN and SYN make it look like a new connection, whose SYN the receiver's next ACK does not
+/// acknowledge.
 #[test]
 fn an_ack_below_the_syn_says_what_it_says() {
     let mut rig = Rig::new(Config::default());
@@ -50,7 +51,8 @@ fn a_connection_that_never_opened_acknowledges_nothing() {
     }
 }
 
-/// The SYN/ACK is lost before it comes here, the SYN comes again and is answered by a bare ACK: the scale that the SYN was given is not forgotten.
+/// The SYN/ACK is lost before it comes here, the SYN comes again and is answered by a bare ACK: the scale
+/// that the SYN was given is not forgotten.
 #[test]
 fn a_bare_ack_before_the_syn_ack_is_no_other_way() {
     let mut rig = Rig::new(Config::default());

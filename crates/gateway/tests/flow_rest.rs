@@ -1,4 +1,5 @@
-//! Sleeping, waking, and going on after the gateway died: windows stay translated, and acceleration comes back.
+//! Sleeping, waking, and going on after the gateway died: windows stay translated, and acceleration comes
+//! back.
 
 mod table_rig;
 
@@ -40,7 +41,8 @@ fn open(rig: &mut Rig, t: Talk) -> u8 {
     shift
 }
 
-/// The windows of one packet in each direction: what the sender may think the receiver has, what the receiver may think the sender has.
+/// The windows of one packet in each direction: what the sender may think the receiver has, what the receiver
+/// may think the sender has.
 fn windows(rig: &mut Rig, t: Talk, next: u32, shift: u8) -> (u64, u16) {
     rig.take();
     rig.put(SATELLITE, ack(t, next));

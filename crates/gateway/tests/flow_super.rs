@@ -1,5 +1,6 @@
-//! Super-packets, and a receiver whose kernel refuses whole what reaches beyond its window (Linux since 6.17, `tcp_sequence`), with every acknowledgment in it.
-//! Both sides send at once, so a refused packet also keeps the other direction waiting. Everything must arrive all the same.
+//! Super-packets, and a receiver whose kernel refuses whole what reaches beyond its window (Linux since 6.17,
+//! `tcp_sequence`), with every acknowledgment in it. Both sides send at once, so a refused packet also keeps
+//! the other direction waiting. Everything must arrive all the same.
 
 mod flow_rig;
 
@@ -63,8 +64,8 @@ fn a_receiver_that_refuses_super_packets_gets_everything() {
     }
 }
 
-/// A receiver whose application rests has a closed window, and what was on the way is refused. What it sends itself goes on at its usual pace: the acknowledgments of
-/// it carry a number that it takes.
+/// A receiver whose application rests has a closed window, and what was on the way is refused. What it sends
+/// itself goes on at its usual pace: the acknowledgments of it carry a number that it takes.
 #[test]
 fn a_closed_window_does_not_stop_the_other_direction() {
     let mut plan = Plan { writes: [Writer::Bulk, Writer::Bulk], ..Plan::bulk(old()) };

@@ -1,5 +1,6 @@
-//! Long transfers over 24 Mbit/s and 1000 ms: what the gateway makes of them. Rates are goodput: all that the hop can carry is 0.995 of its rate, of which a packet of
-//! 1460 bytes payload is 1514 (1448 with timestamps).
+//! Long transfers over 24 Mbit/s and 1000 ms: what the gateway makes of them. Rates are goodput: all that the
+//! hop can carry is 0.995 of its rate, of which a packet of 1460 bytes payload is 1514 (1448 with
+//! timestamps).
 
 mod flow_rig;
 
@@ -24,8 +25,8 @@ fn sender(rig: &Rig) -> &Stats {
     rig.end(SENDER).expect("it is open").stats()
 }
 
-/// Mean over seeds of the goodput from 40 s to 100 s. Nothing of what was lost may reach the sender, whose one timeout is that of the SYN, sent again after
-/// a second (RFC 6298).
+/// Mean over seeds of the goodput from 40 s to 100 s. Nothing of what was lost may reach the sender, whose
+/// one timeout is that of the SYN, sent again after a second (RFC 6298).
 fn lossy(loss: f64, receiver: &Config, seeds: u64) -> f64 {
     let mut sum = 0.0;
     for seed in 1..=seeds {
@@ -45,7 +46,8 @@ fn lossy(loss: f64, receiver: &Config, seeds: u64) -> f64 {
     sum / seeds as f64
 }
 
-/// Table 2 of the paper: 64 KB without gateway are 0.53 Mbit/s with headers; with it the link is full from the 12th second on, and stays so.
+/// Table 2 of the paper: 64 KB without gateway are 0.53 Mbit/s with headers; with it the link is full from
+/// the 12th second on, and stays so.
 #[test]
 fn an_old_receiver_fills_the_link() {
     let mut rig1 = rig(1, 0.0, old(), Reader::Eager);
@@ -61,7 +63,8 @@ fn an_old_receiver_fills_the_link() {
     assert!((plain / 0.52 - 1.0).abs() < 0.03, "{plain} without");
 }
 
-/// The bound of one gateway and a receiver that discards what is beyond its window is the largest of (1/k) / (1 + p^k N).
+/// The bound of one gateway and a receiver that discards what is beyond its window is the largest of (1/k) /
+/// (1 + p^k N).
 #[test]
 fn an_old_receiver_bears_losses() {
     // N is what a loss costs: a product of 1993 packets without the 44 of the window
@@ -108,7 +111,8 @@ fn slow(bps: u64) -> Reader {
     Reader::Slow { rate: Rate::from_bps(bps).expect("not zero"), read: 0, since: None }
 }
 
-/// An application that reads steadily gets at least 95 % of its rate within 60 s, and at most 1 % is sent for nothing.
+/// An application that reads steadily gets at least 95 % of its rate within 60 s, and at most 1 % is sent for
+/// nothing.
 #[test]
 fn a_slow_reader_is_found_and_fed() {
     for bps in [1_000_000, 8_000_000] {
@@ -123,7 +127,8 @@ fn a_slow_reader_is_found_and_fed() {
     }
 }
 
-/// A pause of 10 s costs at most the bandwidth-delay product that was on the way; a rest of 10 ms costs nothing.
+/// A pause of 10 s costs at most the bandwidth-delay product that was on the way; a rest of 10 ms costs
+/// nothing.
 #[test]
 fn a_pause_costs_what_was_on_the_way() {
     let mut rig1 = rig(1, 0.0, old(), Reader::Pause(at(20.0), at(30.0)));
@@ -162,7 +167,8 @@ fn without_a_rate_the_window_follows_what_is_delivered() {
     assert!(rig.queue_peak() < 4 << 20, "{} B waited before the hop", rig.queue_peak());
 }
 
-/// A share that becomes small is shown: the window falls to it as fast as what is held drains, though its field has a coarse grain.
+/// A share that becomes small is shown: the window falls to it as fast as what is held drains, though its
+/// field has a coarse grain.
 #[test]
 fn a_window_falls_back() {
     let hop = Hop {

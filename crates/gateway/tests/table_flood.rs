@@ -16,7 +16,8 @@ fn forged(rng: &mut Rng) -> Talk {
     }
 }
 
-/// 200 000 SYNs in a second from everywhere: established connections stay, memory does not grow, and who opens in the meantime passes at worst.
+/// 200 000 SYNs in a second from everywhere: established connections stay, memory does not grow, and who
+/// opens in the meantime passes at worst.
 fn flood(side: bentpipe_base::Port) {
     let limits = Limits { opening: 4096, ..Limits::default() };
     let mut rig = Rig::new(Config { limits, ..Config::default() });

@@ -1,11 +1,13 @@
 //! Access to a return link: when may the packet at the head of the queue begin?
 //!
-//! **Demand assignment** (DAMA; RBDC and VBDC of DVB-RCS2): time is divided into frames. At the start of each the terminal asks for what waits in its queue and is not yet
-//! asked for; the grant arrives `latency` later and is served in whole frames, as fast as the rate allows. A share of the rate may be free to use
-//! without asking (constant assignment, or the free capacity that the hub spreads); what of it is not used in its frame is lost.
+//! **Demand assignment** (DAMA; RBDC and VBDC of DVB-RCS2): time is divided into frames. At the start of each
+//! the terminal asks for what waits in its queue and is not yet asked for; the grant arrives `latency` later
+//! and is served in whole frames, as fast as the rate allows. A share of the rate may be free to use without
+//! asking (constant assignment, or the free capacity that the hub spreads); what of it is not used in its
+//! frame is lost.
 //!
-//! **Idle release** (the WINDS anomaly): a channel that carried nothing for `idle` is released; the next packet waits `setup` until there is a new one,
-//! and whatever comes meanwhile waits behind it.
+//! **Idle release** (the WINDS anomaly): a channel that carried nothing for `idle` is released; the next
+//! packet waits `setup` until there is a new one, and whatever comes meanwhile waits behind it.
 
 use bentpipe_base::{Duration, Instant, Rate};
 

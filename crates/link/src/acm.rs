@@ -1,7 +1,8 @@
 //! Adaptive coding and modulation of DVB-S2: under a fade the link gets slower and keeps its errors low.
 //!
-//! Source: EN 302 307, table 13: Es/N0 for a packet error rate of 1e-7 with normal frames, and bits per symbol; annex D, the loop: the terminal reports what it
-//! receives, the hub decides, and some time later (`delay`) the mode changes.
+//! Source: EN 302 307, table 13: Es/N0 for a packet error rate of 1e-7 with normal frames, and bits per
+//! symbol; annex D, the loop: the terminal reports what it receives, the hub decides, and some time later
+//! (`delay`) the mode changes.
 //!
 //! A mode is left before it fails. It is kept while Es/N0 is at least its threshold and the margin
 //!
@@ -9,11 +10,13 @@
 //! M = 1 dB + max(0, s) delay        s: slope of the attenuation in dB/s over the last `delay`
 //! ```
 //!
-//! so that a fade that goes on as it did during one delay takes the link no lower than 1 dB above the threshold before the new mode is there. A faster mode needs its threshold, the
-//! margin and a hysteresis. Only a fade that gets steeper than that loses packets. A margin that is given takes the place of M; with 0 dB the link is
-//! blind for `delay` at every step down. The slowest mode is kept as long as it works.
+//! so that a fade that goes on as it did during one delay takes the link no lower than 1 dB above the
+//! threshold before the new mode is there. A faster mode needs its threshold, the margin and a hysteresis.
+//! Only a fade that gets steeper than that loses packets. A margin that is given takes the place of M; with 0
+//! dB the link is blind for `delay` at every step down. The slowest mode is kept as long as it works.
 //!
-//! Deviation: a modem filters its reports over time; here the slope is that between two of them, a delay apart.
+//! Deviation: a modem filters its reports over time; here the slope is that between two of them, a delay
+//! apart.
 
 use bentpipe_base::{Duration, Instant, Rate};
 use std::collections::VecDeque;
@@ -29,14 +32,16 @@ pub struct ModCod {
     pub efficiency: f64,
 }
 
-/// Parameters of the adaptation. The link's own rate is that of the best mode that clear sky allows with the margin.
+/// Parameters of the adaptation. The link's own rate is that of the best mode that clear sky allows with the
+/// margin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Acm {
     /// Es/N0 under clear sky in dB.
     pub clear_db: f64,
     /// What a faster mode needs in dB beyond its threshold and the margin before it is taken.
     pub hysteresis_db: f64,
-    /// Distance in dB that is kept to the threshold of a mode; `None`: 1 dB, and what the fade grew by in the last `delay`.
+    /// Distance in dB that is kept to the threshold of a mode; `None`: 1 dB, and what the fade grew by in the
+    /// last `delay`.
     pub margin_db: Option<f64>,
     /// From a change of the signal to the change of the mode.
     pub delay: Duration,

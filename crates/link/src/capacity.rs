@@ -1,9 +1,10 @@
 //! Scheduled capacity: a rate over time, or a mahimahi trace.
 //!
-//! Mahimahi (Netravali et al., USENIX ATC 2015) records a link as the instants at which one packet of 1504 bytes (its MTU) could leave; an
-//! opportunity that finds nothing waiting is lost, bytes that a small packet leaves over serve the next one if it waits already. The trace starts over
-//! when it ends. Mahimahi's packets come from a TUN device with 4 bytes in front, which its 1504 bytes hold too: with a framing of 4 B a packet of 1500 bytes
-//! takes one opportunity here as it does there, without it 376 opportunities carry 377.
+//! Mahimahi (Netravali et al., USENIX ATC 2015) records a link as the instants at which one packet of 1504
+//! bytes (its MTU) could leave; an opportunity that finds nothing waiting is lost, bytes that a small packet
+//! leaves over serve the next one if it waits already. The trace starts over when it ends. Mahimahi's packets
+//! come from a TUN device with 4 bytes in front, which its 1504 bytes hold too: with a framing of 4 B a
+//! packet of 1500 bytes takes one opportunity here as it does there, without it 376 opportunities carry 377.
 
 use crate::recorded::at_instant;
 use crate::state::{Process, State};
@@ -14,7 +15,8 @@ use std::sync::Arc;
 /// How much the link can carry, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CapacityTrace {
-    /// A rate that holds from an instant until the next one; before the first, the link's own rate. `None` carries nothing: packets wait.
+    /// A rate that holds from an instant until the next one; before the first, the link's own rate. `None`
+    /// carries nothing: packets wait.
     Steps {
         /// Instants in order, and the rate from there on.
         points: Arc<[(Instant, Option<Rate>)]>,

@@ -1,8 +1,9 @@
-//! The physics of one direction: rate, one-way delay and errors belong together. What changes over time has a server of its own
-//! (`varying.rs`), which a constant channel never touches.
+//! The physics of one direction: rate, one-way delay and errors belong together. What changes over time has a
+//! server of its own (`varying.rs`), which a constant channel never touches.
 //!
 //! Errors: a packet is lost with probability `loss`; if it survives that, it is lost with probability
-//! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; satellite fact: a residual error anywhere kills the packet).
+//! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; satellite fact: a residual error
+//! anywhere kills the packet).
 
 use crate::base::Base;
 use crate::dynamics::Dynamics;
@@ -25,7 +26,8 @@ pub struct Errors {
 #[derive(Debug)]
 pub struct Channel {
     rate: Rate,
-    /// Fraction of a nanosecond, in units of 1/rate ns, that the last packet left over: the long-run rate is exact.
+    /// Fraction of a nanosecond, in units of 1/rate ns, that the last packet left over: the long-run rate is
+    /// exact.
     carry: u64,
     one_way: Duration,
     framing: u32,
@@ -33,8 +35,8 @@ pub struct Channel {
     varies: bool,
     /// Boxed: most links have nothing more.
     more: Option<Box<More>>,
-    /// Of the last size: bits, whole nanoseconds, and what is left over in units of 1/rate ns. Packets of a direction mostly have one size, and
-    /// a division costs as much as the rest of a hop.
+    /// Of the last size: bits, whole nanoseconds, and what is left over in units of 1/rate ns. Packets of a
+    /// direction mostly have one size, and a division costs as much as the rest of a hop.
     last: (u64, u64, u64),
 }
 
@@ -62,16 +64,17 @@ impl Channel {
         Self { rate, carry: 0, one_way, framing, varies: false, more, last: (0, 0, 0) }
     }
 
-    /// A channel that starts as `base` and changes as `dynamics` says. `name` is the direction's: it owns the random streams opened here,
-    /// except those of a station's rain and of a pair's satellites.
+    /// A channel that starts as `base` and changes as `dynamics` says. `name` is the direction's: it owns the
+    /// random streams opened here, except those of a station's rain and of a pair's satellites.
     pub fn varying(base: &Base, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
         let varying = Box::new(Varying::new(base, dynamics, name, world));
         let more = Some(Box::new(More::Varying(Some(varying))));
         Self { varies: true, more, ..Self::new(base.rate, base.one_way, base.framing, None) }
     }
 
-    /// Makes a constant channel one that can change from now on, with what it has carried: the service that lasts until `busy_until`, the fraction that
-    /// the last packet left over, the stream of its errors. `name` is as for [`Channel::varying`].
+    /// Makes a constant channel one that can change from now on, with what it has carried: the service that
+    /// lasts until `busy_until`, the fraction that the last packet left over, the stream of its errors.
+    /// `name` is as for [`Channel::varying`].
     pub(crate) fn start_to_vary(&mut self, cx: &mut Cx<'_>, name: &str, busy_until: Instant) {
         let (rate, loss, ber) = self.constants();
         let framing = Size(u64::from(self.framing));
@@ -125,7 +128,8 @@ impl Channel {
         self.one_way
     }
 
-    /// End of the transmission of `size` bytes that begins at `start`. `fresh` says that the channel was idle before.
+    /// End of the transmission of `size` bytes that begins at `start`. `fresh` says that the channel was idle
+    /// before.
     #[inline]
     pub fn serialise(&mut self, start: Instant, size: Size, fresh: bool) -> Instant {
         if fresh {
@@ -190,7 +194,8 @@ mod tests {
 
     #[test]
     fn long_run_rate_is_exact() {
-        // 1040 B at 1.544 Mbit/s take 5 388 601.036... ns: after 193 packets the fractions make whole nanoseconds
+        // 1040 B at 1.544 Mbit/s take 5 388 601.036... ns: after 193 packets the fractions make whole
+        // nanoseconds
         let rate = Rate::from_bps(1_544_000).unwrap();
         let mut c = Channel::new(rate, Duration::ZERO, Size::ZERO, None);
         let mut t = Instant::ZERO;

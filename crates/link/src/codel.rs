@@ -1,21 +1,28 @@
-//! CoDel: drops from the front, or marks, while packets have waited longer than a target for longer than an interval.
+//! CoDel: drops from the front, or marks, while packets have waited longer than a target for longer than an
+//! interval.
 //!
-//! Source: RFC 8289, sections 4 and 5 (the pseudocode's names are kept). The estimator is the least time that packets spent in the queue within an interval; when it
-//! has been above `target` for `interval`, packets are dropped when they would be served, at first one, then at intervals that shrink until the delay is below the target:
+//! Source: RFC 8289, sections 4 and 5 (the pseudocode's names are kept). The estimator is the least time that
+//! packets spent in the queue within an interval; when it has been above `target` for `interval`, packets are
+//! dropped when they would be served, at first one, then at intervals that shrink until the delay is below
+//! the target:
 //!
 //! ```text
 //! drop_next = t + interval / sqrt(count)
 //! ```
 //!
-//! A drop state that begins within 16 intervals of the end of the last one goes on with what was counted in that one, less what it began with (section 5.5).
-//! A queue of no more than one largest packet is left alone, so the last packet is never dropped.
+//! A drop state that begins within 16 intervals of the end of the last one goes on with what was counted in
+//! that one, less what it began with (section 5.5). A queue of no more than one largest packet is left alone,
+//! so the last packet is never dropped.
 //!
-//! ECN (RFC 8289 has no pseudocode for it; RFC 8290, section 4.2, and Linux): where a drop is due, a packet with ECT(0), ECT(1) or CE is marked CE instead and served; one
-//! mark counts as one drop, and a packet is marked at most once.
+//! ECN (RFC 8289 has no pseudocode for it; RFC 8290, section 4.2, and Linux): where a drop is due, a packet
+//! with ECT(0), ECT(1) or CE is marked CE instead and served; one mark counts as one drop, and a packet is
+//! marked at most once.
 //!
-//! Defaults: target 5 ms, interval 100 ms (sections 4.3 and 4.4). The interval stands for the longest round trip, so behind a geostationary satellite both want to be longer.
+//! Defaults: target 5 ms, interval 100 ms (sections 4.3 and 4.4). The interval stands for the longest round
+//! trip, so behind a geostationary satellite both want to be longer.
 //!
-//! Deviation: the size of the largest packet is that of the largest seen, where an interface would say its MTU.
+//! Deviation: the size of the largest packet is that of the largest seen, where an interface would say its
+//! MTU.
 
 use crate::queue::{Capacity, Dropped, Refused};
 use bentpipe_base::trace::DropCause;

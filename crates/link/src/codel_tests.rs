@@ -42,7 +42,8 @@ impl Bench {
         self.dropped.packets().len() as u64 + self.dropped.marked
     }
 
-    /// Serves a packet each millisecond; returns the milliseconds at which one was dropped or marked, once for each.
+    /// Serves a packet each millisecond; returns the milliseconds at which one was dropped or marked, once
+    /// for each.
     fn run(&mut self, millis: core::ops::Range<u64>) -> Vec<u64> {
         millis.flat_map(|at| core::iter::repeat_n(at, self.serve(ms(at)).1 as usize)).collect()
     }
@@ -115,7 +116,8 @@ fn what_is_overdue_is_dropped_at_once_until_the_schedule_is_met() {
     assert_eq!(bench.serve(ms(501)).1, 0);
 }
 
-/// A drop state that lasts until 1000 ms, and one that begins 105 ms after `arrival`: it begins with the count of the first, or with 1.
+/// A drop state that lasts until 1000 ms, and one that begins 105 ms after `arrival`: it begins with the
+/// count of the first, or with 1.
 fn again(arrival: u64, goes_on: bool) {
     let mut bench = Bench::new(Ecn::NotEct);
     bench.arrive(ms(0), 5000);
@@ -168,7 +170,8 @@ fn a_full_buffer_refuses_the_arrival() {
     assert!(matches!(queue.push(packet(0), ms(0), full), Err(Refused::Arrival(p)) if p.body.len == 0));
 }
 
-/// Whatever a scenario or a test says: an interval of nothing drops all but the last, one of centuries nothing.
+/// Whatever a scenario or a test says: an interval of nothing drops all but the last, one of centuries
+/// nothing.
 #[test]
 fn strange_parameters_end() {
     for (target, interval, left) in [(0, 0, 1), (0, u64::MAX, 99), (u64::MAX, 0, 99)] {

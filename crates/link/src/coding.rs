@@ -7,14 +7,16 @@
 //! concatenated, turbo, LDPC:              a cliff: all or nothing around a threshold, logistic, 0.2 dB wide
 //! ```
 //!
-//! The union bound is cut at 1/2. What is left after Viterbi decoding comes in bursts of some tens of bits: a packet that is hit
-//! has several wrong bits, so fewer packets are hit than independent bits of the same rate would hit. How many fewer follows from the code's
-//! distance spectrum: an error event begins at a bit with probability <= sum a_d Q(sqrt(d Eb/N0)), a = 11, 38, 193, 1331, 7275, 40406
-//! (Conan 1984; Proakis, Digital Communications, table 8.2), so it has 36/11 = 3.3 wrong bits at a high Eb/N0 and more at a low one. A packet is lost with
-//! probability 1-(1-P_event)^(8 L). That an event can reach into the next packet is left out.
+//! The union bound is cut at 1/2. What is left after Viterbi decoding comes in bursts of some tens of bits: a
+//! packet that is hit has several wrong bits, so fewer packets are hit than independent bits of the same rate
+//! would hit. How many fewer follows from the code's distance spectrum: an error event begins at a bit with
+//! probability <= sum a_d Q(sqrt(d Eb/N0)), a = 11, 38, 193, 1331, 7275, 40406 (Conan 1984; Proakis, Digital
+//! Communications, table 8.2), so it has 36/11 = 3.3 wrong bits at a high Eb/N0 and more at a low one. A
+//! packet is lost with probability 1-(1-P_event)^(8 L). That an event can reach into the next packet is left
+//! out.
 //!
-//! The logistic is 0.2 dB wide from 1 % to 99 %: from a loss of 1e-1 to 1e-7 it takes 0.3 dB, as the codes do. What a decoder below its threshold puts
-//! out counts as noise: half the bits are wrong.
+//! The logistic is 0.2 dB wide from 1 % to 99 %: from a loss of 1e-1 to 1e-7 it takes 0.3 dB, as the codes
+//! do. What a decoder below its threshold puts out counts as noise: half the bits are wrong.
 
 use crate::normal::{bisect, q};
 use bentpipe_base::Size;
@@ -57,8 +59,9 @@ impl Coding {
         }
     }
 
-    /// The Eb/N0 in dB at which the bit error rate is `ber`. `None` for a threshold, where a rate of bit errors says nothing, and for what is not
-    /// between 0 and 1/2. Clear-sky Eb/N0 from a measured pair of fade and BER: `ebn0_for(ber) + fade_db`.
+    /// The Eb/N0 in dB at which the bit error rate is `ber`. `None` for a threshold, where a rate of bit
+    /// errors says nothing, and for what is not between 0 and 1/2. Clear-sky Eb/N0 from a measured pair of
+    /// fade and BER: `ebn0_for(ber) + fade_db`.
     pub fn ebn0_for(self, ber: f64) -> Option<f64> {
         let known = ber > 0.0 && ber < 0.5 && !matches!(self, Self::Threshold { .. });
         known.then(|| bisect(RANGE_DB.0, RANGE_DB.1, |db| self.ber(db) > ber))

@@ -1,8 +1,10 @@
 //! Demand assignment at work: frames, requests, grants.
 //!
-//! At the beginning of each frame, in this order: the terminal asks for what waits and is not asked for yet; grants whose time has come are
-//! added to what is due; the frame gets as much of that as it can carry, plus the free share. What a frame does not use is lost. A packet larger than what is
-//! left of a frame goes on in the next one that carries something (fragmentation, as RLE in DVB-RCS2). Requests count bytes, framing included, and are not lost.
+//! At the beginning of each frame, in this order: the terminal asks for what waits and is not asked for yet;
+//! grants whose time has come are added to what is due; the frame gets as much of that as it can carry, plus
+//! the free share. What a frame does not use is lost. A packet larger than what is left of a frame goes on in
+//! the next one that carries something (fragmentation, as RLE in DVB-RCS2). Requests count bytes, framing
+//! included, and are not lost.
 
 use crate::access::Dama;
 use crate::step::SHORTEST_STEP;
@@ -62,7 +64,8 @@ impl Grants {
         self.budget = self.budget.saturating_sub(work);
     }
 
-    /// The next frame that begins at or before `at` and has something to decide. Goes past frames that have nothing.
+    /// The next frame that begins at or before `at` and has something to decide. Goes past frames that have
+    /// nothing.
     pub(crate) fn next_boundary(&mut self, at: Instant, waiting: Work) -> Option<Instant> {
         if waiting == 0 && self.due == 0 {
             // frames before the next grant decide nothing

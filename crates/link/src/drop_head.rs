@@ -1,7 +1,9 @@
-//! Drop from the front: an arrival that finds no room takes the place of the packets that have waited longest.
+//! Drop from the front: an arrival that finds no room takes the place of the packets that have waited
+//! longest.
 //!
-//! Source: Lakshman, Neidhardt and Ott, "The drop from front strategy in TCP and in TCP over ATM", INFOCOM 1996; RFC 7567, section 4.1. First in, first out as
-//! drop-tail, with the same buffer; but the sender hears of the loss a whole queue earlier, and what is delivered is younger.
+//! Source: Lakshman, Neidhardt and Ott, "The drop from front strategy in TCP and in TCP over ATM", INFOCOM
+//! 1996; RFC 7567, section 4.1. First in, first out as drop-tail, with the same buffer; but the sender hears
+//! of the loss a whole queue earlier, and what is delivered is younger.
 //!
 //! An arrival that would not fit into an empty buffer is refused itself, and drops nobody.
 

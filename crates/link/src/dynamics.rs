@@ -1,7 +1,8 @@
 //! Everything about one direction of a link that can change during a run, as a value.
 //!
-//! Each mechanism is at most once on a direction. They act in a fixed order: what the timeline says, scheduled capacity, recorded
-//! delay and loss, the orbit, the fade, bursts of errors, outages; access decides when the packet at the head of the queue may begin.
+//! Each mechanism is at most once on a direction. They act in a fixed order: what the timeline says,
+//! scheduled capacity, recorded delay and loss, the orbit, the fade, bursts of errors, outages; access
+//! decides when the packet at the head of the queue may begin.
 
 use crate::access::Access;
 use crate::capacity::CapacityTrace;

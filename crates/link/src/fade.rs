@@ -1,7 +1,8 @@
 //! A fade: attenuation in dB over time, and what it does to the link.
 //!
-//! Attenuation comes from a profile (straight lines between points) or from the rain series of P.1853. It either raises the bit error rate of a fixed coding,
-//! BER = f(clear-sky Eb/N0 - attenuation), or makes adaptive coding slow the link down. Both are computed anew at fixed steps, between which they hold.
+//! Attenuation comes from a profile (straight lines between points) or from the rain series of P.1853. It
+//! either raises the bit error rate of a fixed coding, BER = f(clear-sky Eb/N0 - attenuation), or makes
+//! adaptive coding slow the link down. Both are computed anew at fixed steps, between which they hold.
 
 use crate::acm::{Acm, Adaptation};
 use crate::coding::Coding;
@@ -26,7 +27,8 @@ pub struct Fade {
 /// Attenuation over time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FadeSource {
-    /// Straight lines between these points (dB, at least 0); constant before the first and after the last. At least one.
+    /// Straight lines between these points (dB, at least 0); constant before the first and after the last. At
+    /// least one.
     Profile(Arc<[(Instant, f64)]>),
     /// A random series.
     Rain(Rain),

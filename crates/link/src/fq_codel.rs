@@ -1,8 +1,9 @@
 //! FQ-CoDel: a queue for each flow, served in turn by bytes, each under CoDel.
 //!
-//! Source: RFC 8290, sections 4 and 5; the scheduler is deficit round robin with two lists. A packet's flow is hashed to one of `flows` queues. A queue that becomes active goes to
-//! the end of the list of new queues with a quantum of credit; new queues are served before old ones, so a flow that sends less than a quantum in a round does not wait for
-//! the others. The queue at the head of a list
+//! Source: RFC 8290, sections 4 and 5; the scheduler is deficit round robin with two lists. A packet's flow
+//! is hashed to one of `flows` queues. A queue that becomes active goes to the end of the list of new queues
+//! with a quantum of credit; new queues are served before old ones, so a flow that sends less than a quantum
+//! in a round does not wait for the others. The queue at the head of a list
 //!
 //! ```text
 //! credit <= 0:     gets a quantum more, and goes to the end of the old ones
@@ -10,15 +11,19 @@
 //! else:            CoDel's next packet, whose bytes are taken off the credit
 //! ```
 //!
-//! When a packet has been put in and all together exceed the buffer, the queue with most bytes loses packets from its front, half of them but at most 64 (section 4.1).
-//! Flows whose hashes fall together share a queue; the hash has a key, so that it is another in each run (section 5.3).
+//! When a packet has been put in and all together exceed the buffer, the queue with most bytes loses packets
+//! from its front, half of them but at most 64 (section 4.1). Flows whose hashes fall together share a queue;
+//! the hash has a key, so that it is another in each run (section 5.3).
 //!
-//! The link asks a packet for the hash of its flow ([`bentpipe_base::Packet::flow`]) and knows nothing else of it.
+//! The link asks a packet for the hash of its flow ([`bentpipe_base::Packet::flow`]) and knows nothing else
+//! of it.
 //!
-//! Defaults: 1024 flows; the quantum is 1500 B, an Ethernet MTU as a link counts it (RFC: 1514 B with the header of Ethernet, which it counts); target, interval and ECN as CoDel.
+//! Defaults: 1024 flows; the quantum is 1500 B, an Ethernet MTU as a link counts it (RFC: 1514 B with the
+//! header of Ethernet, which it counts); target, interval and ECN as CoDel.
 //!
-//! Deviations: the buffer is the link's (`buffer`), not 10240 packets. A packet that would not fit into an empty buffer is refused and drops no other. `bytes()` in
-//! CoDel's test is that of the flow's own queue, as RFC 8289 has it; Linux takes that of all.
+//! Deviations: the buffer is the link's (`buffer`), not 10240 packets. A packet that would not fit into an
+//! empty buffer is refused and drops no other. `bytes()` in CoDel's test is that of the flow's own queue, as
+//! RFC 8289 has it; Linux takes that of all.
 
 use crate::codel::{Codel, Control, Lane};
 use crate::queue::{Capacity, Dropped, Refused};

@@ -109,7 +109,8 @@ fn a_new_flow_with_more_than_a_quantum_goes_behind_the_old_ones() {
     for i in 0..4 {
         bench.push(ms(1), of(burst, i, 1000));
     }
-    // 1500 B of credit: two of 1000 B. Then the other flow's turn, which has used up its own; so a third, and from there on they alternate
+    // 1500 B of credit: two of 1000 B. Then the other flow's turn, which has used up its own; so a third, and
+    // from there on they alternate
     let flows: Vec<u16> = bench.take(6).iter().map(|p| p.0).collect();
     assert_eq!(flows, [burst, burst, burst, bulk, burst, bulk]);
 }

@@ -7,7 +7,8 @@
 //! delay     = (slant up + slant down) / 299792 km/s
 //! ```
 //!
-//! The Earth is a sphere (RFC 2488 counts the same way: 239.6 ms below the satellite, 279.0 ms at the edge of its view).
+//! The Earth is a sphere (RFC 2488 counts the same way: 239.6 ms below the satellite, 279.0 ms at the edge of
+//! its view).
 
 use bentpipe_base::Duration;
 use core::fmt;
@@ -41,7 +42,8 @@ impl fmt::Display for BelowHorizon {
 
 impl core::error::Error for BelowHorizon {}
 
-/// One-way delay from one station over the satellite to another. Stations are (latitude, longitude) in degrees, north and east positive.
+/// One-way delay from one station over the satellite to another. Stations are (latitude, longitude) in
+/// degrees, north and east positive.
 ///
 /// # Errors
 /// When a station does not see the satellite.

@@ -1,8 +1,9 @@
-//! Errors in bursts: the Gilbert-Elliott channel, kept in time and not in packets, so that a flow that slows down does not stretch
-//! the bad spells.
+//! Errors in bursts: the Gilbert-Elliott channel, kept in time and not in packets, so that a flow that slows
+//! down does not stretch the bad spells.
 //!
-//! Source: Gilbert 1960, Elliott 1963; satellite links: shadowing, interference. Two states with exponential sojourns of means G (good) and B (bad);
-//! a packet is lost with probability `loss_good` or `loss_bad` of the state in which its transmission begins.
+//! Source: Gilbert 1960, Elliott 1963; satellite links: shadowing, interference. Two states with exponential
+//! sojourns of means G (good) and B (bad); a packet is lost with probability `loss_good` or `loss_bad` of the
+//! state in which its transmission begins.
 //!
 //! ```text
 //! share of time that is bad:  pi = B / (G + B)

@@ -1,7 +1,7 @@
 //! One direction of a link: queue, serialise, errors, propagate, in that order.
 //!
-//! A link sees a packet's size, priority and ECN bits and the hash of its flow, never TCP. What can change during a run is a value, [`Dynamics`]; each mechanism has
-//! a file of its own.
+//! A link sees a packet's size, priority and ECN bits and the hash of its flow, never TCP. What can change
+//! during a run is a value, [`Dynamics`]; each mechanism has a file of its own.
 
 pub mod access;
 pub mod acm;

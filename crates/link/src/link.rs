@@ -1,9 +1,10 @@
-//! One direction of a link as a [`Node`]: packets go in at port 0 and come out of port 0 later, or are dropped with a cause.
+//! One direction of a link as a [`Node`]: packets go in at port 0 and come out of port 0 later, or are
+//! dropped with a cause.
 //!
-//! There is one pending event per link, however many packets wait or fly: the arrival of the first packet in flight.
-//! Service is lazy and exact: whenever the link is touched it catches up with every service that began meanwhile, at the
-//! time it began. So the state an arriving packet meets is the true one, for any discipline, and a link that is
-//! woken late (live, on a busy machine) still serves its exact rate.
+//! There is one pending event per link, however many packets wait or fly: the arrival of the first packet in
+//! flight. Service is lazy and exact: whenever the link is touched it catches up with every service that
+//! began meanwhile, at the time it began. So the state an arriving packet meets is the true one, for any
+//! discipline, and a link that is woken late (live, on a busy machine) still serves its exact rate.
 
 use crate::channel::Channel;
 use crate::look::Look;
@@ -14,12 +15,13 @@ use bentpipe_base::trace::{DropCause, Event, Mask};
 use bentpipe_base::{Cx, Input, Instant, Node, Pkt, Port, Slot};
 use std::collections::VecDeque;
 
-/// One direction of a link. Fields stand in the order of their use: an idle link is passed by touching two cache lines,
-/// which is what makes thousands of links cheap.
+/// One direction of a link. Fields stand in the order of their use: an idle link is passed by touching two
+/// cache lines, which is what makes thousands of links cheap.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link {
-    /// End of the service in progress; in the past when idle. When the channel varies: the next time at which something can be served.
+    /// End of the service in progress; in the past when idle. When the channel varies: the next time at which
+    /// something can be served.
     pub(crate) busy_until: Instant,
     pub(crate) armed: Instant,
     pub(crate) in_flight: InFlight,
@@ -30,7 +32,8 @@ pub struct Link {
     pub(crate) stats: Box<LinkStats>,
 }
 
-/// Packets on their way, first to arrive first. The first lies in place: most links carry one packet at a time.
+/// Packets on their way, first to arrive first. The first lies in place: most links carry one packet at a
+/// time.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct InFlight {
@@ -236,7 +239,8 @@ impl Link {
         }
     }
 
-    /// Ends a packet at instant `at`, which may have passed: a link works when it is touched, and what it tells is when things happened.
+    /// Ends a packet at instant `at`, which may have passed: a link works when it is touched, and what it
+    /// tells is when things happened.
     pub(crate) fn drop(&mut self, cx: &mut Cx<'_>, at: Instant, packet: Pkt, cause: DropCause) {
         self.stats.dropped(cause);
         let now = cx.now;
@@ -296,7 +300,8 @@ impl Link {
         Some(answer)
     }
 
-    /// The next time this link must be called: the first arrival, or, when nothing flies, the next begin of a service.
+    /// The next time this link must be called: the first arrival, or, when nothing flies, the next begin of a
+    /// service.
     #[inline]
     fn deadline(&self) -> Instant {
         match self.in_flight.first_at() {

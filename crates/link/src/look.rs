@@ -12,7 +12,8 @@ pub struct Look {
     pub one_way: Duration,
     /// Bit error rate, that of a fade included.
     pub ber: f64,
-    /// Loss probability of a packet that begins now, whatever its size, or in an outage what it would be without.
+    /// Loss probability of a packet that begins now, whatever its size, or in an outage what it would be
+    /// without.
     pub packet_loss: f64,
     /// Nothing that begins now gets through: it was taken down, or there is an outage or a handover.
     pub dark: bool,

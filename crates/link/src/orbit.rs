@@ -1,14 +1,16 @@
 //! Satellites that move: the delay of a MEO pass, the slots of a LEO constellation.
 //!
-//! **MEO**: one satellite after the other passes over the terminal on a circular orbit; the terminal changes over when the satellite in use
-//! reaches the lowest elevation, where the next one has just risen (make before break). The slant range follows from the geometry, the pace from Kepler's third law less
-//! the turning of the Earth: satellites that fly eastwards above the equator, as those of O3b.
+//! **MEO**: one satellite after the other passes over the terminal on a circular orbit; the terminal changes
+//! over when the satellite in use reaches the lowest elevation, where the next one has just risen (make
+//! before break). The slant range follows from the geometry, the pace from Kepler's third law less the
+//! turning of the Earth: satellites that fly eastwards above the equator, as those of O3b.
 //!
-//! **LEO**: a schedule assigns another satellite every 15 s. Within a slot the delay jitters around the slot's own base; at the boundary nothing gets through for
-//! a moment, or some packets are lost, and the rate changes.
+//! **LEO**: a schedule assigns another satellite every 15 s. Within a slot the delay jitters around the
+//! slot's own base; at the boundary nothing gets through for a moment, or some packets are lost, and the rate
+//! changes.
 //!
-//! When the delay drops, packets sent later would overtake. By default they do not: an arrival is never earlier than the one before. With `reorder`
-//! each packet takes its own time.
+//! When the delay drops, packets sent later would overtake. By default they do not: an arrival is never
+//! earlier than the one before. With `reorder` each packet takes its own time.
 
 use crate::geo::{EARTH_KM, LIGHT_KM_S, central_angle, slant_km};
 use crate::state::{Process, State, grid};
@@ -25,7 +27,8 @@ pub enum Orbit {
     Slots(Slots),
 }
 
-/// Geometry of passes through the zenith. The link's own delay is added to that of the two hops, for what lies on the ground.
+/// Geometry of passes through the zenith. The link's own delay is added to that of the two hops, for what
+/// lies on the ground.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pass {
     /// Altitude above a sphere of 6378 km radius, in km.
@@ -34,7 +37,8 @@ pub struct Pass {
     pub min_elevation_deg: f64,
     /// Time between computations of the delay, more than zero.
     pub every: Duration,
-    /// How many times as fast as in nature it goes round: 1, or what the timeline of a live link is sped up by.
+    /// How many times as fast as in nature it goes round: 1, or what the timeline of a live link is sped up
+    /// by.
     pub pace: f64,
 }
 
@@ -45,7 +49,8 @@ pub struct Slots {
     pub period: Duration,
     /// Beginning of the first full slot.
     pub offset: Duration,
-    /// One-way delay of a slot: lowest and highest, uniform. Replaces the link's own delay. Directions with the same `pair` draw the same places in their ranges.
+    /// One-way delay of a slot: lowest and highest, uniform. Replaces the link's own delay. Directions with
+    /// the same `pair` draw the same places in their ranges.
     pub delay: (Duration, Duration),
     /// Whose slots.
     pub pair: String,

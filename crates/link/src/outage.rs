@@ -1,7 +1,8 @@
 //! Outages: times in which the link is blind and everything sent is lost.
 //!
-//! Shadowing by buildings and trees, or a terminal that loses its satellite. From the end of one to the beginning of the next it takes a time M, exactly or
-//! exponential with this mean; one lasts a time drawn uniformly from a range L. The share of time that is blind is mean(L) / (M + mean(L)).
+//! Shadowing by buildings and trees, or a terminal that loses its satellite. From the end of one to the
+//! beginning of the next it takes a time M, exactly or exponential with this mean; one lasts a time drawn
+//! uniformly from a range L. The share of time that is blind is mean(L) / (M + mean(L)).
 
 use crate::state::{Process, State};
 use crate::step::SHORTEST_STEP;

@@ -1,13 +1,20 @@
-//! Queues: drop-tail, what a router may do for low-priority packets, and the disciplines that have files of their own. The packet in service is not counted.
+//! Queues: drop-tail, what a router may do for low-priority packets, and the disciplines that have files of
+//! their own. The packet in service is not counted.
 //!
-//! A queue is told the time: when a packet comes and when one is served. It never acts in between, so it is as lazy and as exact as the link.
+//! A queue is told the time: when a packet comes and when one is served. It never acts in between, so it is
+//! as lazy and as exact as the link.
 //!
-//! Low priority is the lower-effort code point (LE, RFC 8622). Disciplines of routers that TCP-Peach and TCP-Swift count on:
-//!   pushout:   one shared buffer; an arrival of normal priority that finds it full evicts the newest of low priority; low is served only when no normal packet waits
-//!   threshold: first in, first out; a low-priority arrival is refused when more than one packet waits (`PeachQueue` of the simulator `GTNetS`)
-//!   wred:      first in, first out; a low-priority arrival is refused with a probability that rises from 0 to 1 while the queue grows from nothing to a quarter of the buffer
+//! Low priority is the lower-effort code point (LE, RFC 8622). Disciplines of routers that TCP-Peach and
+//! TCP-Swift count on:
+//!   pushout:   one shared buffer; an arrival of normal priority that finds it full evicts the newest of low
+//!              priority; low is served only when no normal packet waits
+//!   threshold: first in, first out; a low-priority arrival is refused when more than one packet waits
+//!              (`PeachQueue` of the simulator `GTNetS`)
+//!   wred:      first in, first out; a low-priority arrival is refused with a probability that rises from 0
+//!              to 1 while the queue grows from nothing to a quarter of the buffer
 //!   fifo:      marks are ignored
-//! Deviation: `wred` spreads its drops evenly (the shares are added up, and each whole one is a drop) where a router draws for each: the same share, without runs of luck.
+//! Deviation: `wred` spreads its drops evenly (the shares are added up, and each whole one is a drop) where a
+//! router draws for each: the same share, without runs of luck.
 
 use crate::codel::{Codel, CodelQueue};
 use crate::drop_head;
@@ -122,7 +129,8 @@ impl From<DropTail> for Queue {
 /// What waits before a link.
 #[derive(Debug)]
 pub struct Queue {
-    /// All packets that wait in one line; with pushout those of normal priority, under CoDel and FQ-CoDel none.
+    /// All packets that wait in one line; with pushout those of normal priority, under CoDel and FQ-CoDel
+    /// none.
     tail: DropTail,
     /// Boxed: most queues are drop-tail.
     more: Option<Box<More>>,
@@ -197,10 +205,12 @@ impl Queue {
         self.tail.capacity = capacity;
     }
 
-    /// Takes the packet, which comes at `now`. What it drives out may be told here or by [`Queue::take_dropped`].
+    /// Takes the packet, which comes at `now`. What it drives out may be told here or by
+    /// [`Queue::take_dropped`].
     ///
     /// # Errors
-    /// Gives back a packet that must be dropped: this one, and then nothing has changed; or one that waited, and then try again with what [`Refused`] holds.
+    /// Gives back a packet that must be dropped: this one, and then nothing has changed; or one that waited,
+    /// and then try again with what [`Refused`] holds.
     #[inline]
     pub fn push(&mut self, packet: Pkt, now: Instant) -> Result<(), Refused> {
         match self.more.as_deref_mut() {
@@ -209,7 +219,8 @@ impl Queue {
         }
     }
 
-    /// The packet that is served next, at `at`. Ask for what was dropped before it with [`Queue::take_dropped`].
+    /// The packet that is served next, at `at`. Ask for what was dropped before it with
+    /// [`Queue::take_dropped`].
     #[inline]
     pub fn pop(&mut self, at: Instant) -> Option<Pkt> {
         match self.more.as_deref_mut() {

@@ -5,10 +5,12 @@
 //! A(k) = max(exp(m + sigma X(k)) - exp(m + sigma Qinv(P0)), 0)   dB
 //! ```
 //!
-//! m and sigma describe the log-normal law of attenuation, P0 the share of time in which it rains. The recommendation drops the first 200 000 samples so that
-//! the filter forgets its start; here X(0) is drawn from the stationary law, which is the same without the wait. Scintillation is Gaussian noise
-//! through a low-pass filter of 0.1 Hz. The filter here is of first order and has the same samples: rho = exp(-2 pi 0.1 Hz Ts), so that variance and autocorrelation
-//! are exact for any Ts. Deviations: its spectrum falls by 20 dB a decade, the recommendation's by 80/3; and with Ts = 1 s what is faster than 0.5 Hz is not seen: take a
+//! m and sigma describe the log-normal law of attenuation, P0 the share of time in which it rains. The
+//! recommendation drops the first 200 000 samples so that the filter forgets its start; here X(0) is drawn
+//! from the stationary law, which is the same without the wait. Scintillation is Gaussian noise through a
+//! low-pass filter of 0.1 Hz. The filter here is of first order and has the same samples: rho = exp(-2 pi 0.1
+//! Hz Ts), so that variance and autocorrelation are exact for any Ts. Deviations: its spectrum falls by 20 dB
+//! a decade, the recommendation's by 80/3; and with Ts = 1 s what is faster than 0.5 Hz is not seen: take a
 //! Ts of 0.1 s where that matters.
 
 use crate::normal::q_inverse;
@@ -32,7 +34,8 @@ pub struct Rain {
     pub scintillation_db: f64,
     /// Whose weather: directions that name the same station see the same rain.
     pub station: String,
-    /// Attenuation of this direction over that of the station's series: about 1.9 for the 30 GHz uplink of a 20 GHz downlink.
+    /// Attenuation of this direction over that of the station's series: about 1.9 for the 30 GHz uplink of a
+    /// 20 GHz downlink.
     pub scale: f64,
 }
 
@@ -53,7 +56,8 @@ pub(crate) struct Series {
     sample: Option<u64>,
 }
 
-/// First-order filtered Gaussian noise of variance 1: x(k) = rho x(k-1) + sqrt(1-rho^2) n(k), from its stationary law on.
+/// First-order filtered Gaussian noise of variance 1: x(k) = rho x(k-1) + sqrt(1-rho^2) n(k), from its
+/// stationary law on.
 #[derive(Debug)]
 struct Filtered {
     rng: RngSlot,
@@ -174,7 +178,8 @@ mod tests {
                 *sum += term;
             }
         }
-        // variance 1 at both ends, exp(-0.2), exp(-1); a product's deviation is at most sqrt(2): 4 sigma are 0.04
+        // variance 1 at both ends, exp(-0.2), exp(-1); a product's deviation is at most sqrt(2): 4 sigma are
+        // 0.04
         for (sum, expected) in sums.into_iter().zip([1.0, 1.0, 0.8187, 0.3679]) {
             let found = sum / f64::from(n);
             assert!((found - expected).abs() < 0.04, "{found} for {expected}");

@@ -1,9 +1,12 @@
-//! A recorded series: a value that holds from one instant until the next, as of delays and losses that somebody measured.
+//! A recorded series: a value that holds from one instant until the next, as of delays and losses that
+//! somebody measured.
 //!
-//! Of a recording of round trips every 10 ms each holds for 10 ms. What is between two samples nobody has seen: there are no straight lines, which would hide the steps that
-//! handovers make. A series can start over when it ends.
+//! Of a recording of round trips every 10 ms each holds for 10 ms. What is between two samples nobody has
+//! seen: there are no straight lines, which would hide the steps that handovers make. A series can start over
+//! when it ends.
 //!
-//! A packet's loss is drawn with what holds when its transmission begins, its delay is what holds when it ends; when the delay drops, packets keep their order.
+//! A packet's loss is drawn with what holds when its transmission begins, its delay is what holds when it
+//! ends; when the delay drops, packets keep their order.
 
 use crate::state::{Process, State};
 use crate::step::SHORTEST_STEP;
@@ -28,7 +31,8 @@ impl<T: Copy> Recorded<T> {
     }
 }
 
-/// The value of the last of `points` that is not after `at`, with the time counted anew after each `repeat`; and until when it holds.
+/// The value of the last of `points` that is not after `at`, with the time counted anew after each `repeat`;
+/// and until when it holds.
 pub(crate) fn at_instant<T: Copy>(
     points: &[(Instant, T)],
     repeat: Option<Duration>,

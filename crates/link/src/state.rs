@@ -64,8 +64,8 @@ impl State {
         libm::log1p(-self.ber) + libm::log1p(-self.fade_event)
     }
 
-    /// Whether a packet gets through whose bit errors have the probability `bit_error`, or why not. What is certain, or
-    /// cannot happen, draws nothing.
+    /// Whether a packet gets through whose bit errors have the probability `bit_error`, or why not. What is
+    /// certain, or cannot happen, draws nothing.
     pub(crate) fn fate(&self, rng: &mut Rng, bit_error: f64) -> Option<DropCause> {
         if self.down {
             return Some(DropCause::Outage);
@@ -102,7 +102,8 @@ impl State {
 
 /// A mechanism that changes the state over time.
 ///
-/// What it draws may depend on time alone, never on when or how often it is asked: so looking at a link changes nothing.
+/// What it draws may depend on time alone, never on when or how often it is asked: so looking at a link
+/// changes nothing.
 pub(crate) trait Process: Debug + Send {
     /// Applies what holds at `at`, which never goes back, and returns until when that holds.
     fn apply(&mut self, at: Instant, cx: &mut Cx<'_>, state: &mut State) -> Instant;

@@ -1,4 +1,5 @@
-//! The timeline: what a scenario changes at given instants. The first of the processes, since it sets what the others start from.
+//! The timeline: what a scenario changes at given instants. The first of the processes, since it sets what
+//! the others start from.
 
 use crate::dynamics::Change;
 use crate::state::{Process, State};

@@ -1,12 +1,14 @@
 //! What a user changes on a link that is running.
 //!
-//! It stands above what the link does by itself: rate, delay, loss, bit errors and the queue's capacity replace what scenario, timeline, trace and orbit say,
-//! until they are given back. What the weather makes of a link acts on a user's values as it does on the link's own: a fade slows down the rate that was set, bursts and
-//! recurring outages come on top.
+//! It stands above what the link does by itself: rate, delay, loss, bit errors and the queue's capacity
+//! replace what scenario, timeline, trace and orbit say, until they are given back. What the weather makes of
+//! a link acts on a user's values as it does on the link's own: a fade slows down the rate that was set,
+//! bursts and recurring outages come on top.
 //!
-//! A change holds from the instant at which it is made, for everything that begins then. A packet whose transmission has begun keeps what it was
-//! promised, and nothing in the queue or in flight is lost or changes places. So a change at `t` does what the same change of a timeline does at
-//! `t`, except to the packet being sent.
+//! A change holds from the instant at which it is made, for everything that begins then. A packet whose
+//! transmission has begun keeps what it was promised, and nothing in the queue or in flight is lost or
+//! changes places. So a change at `t` does what the same change of a timeline does at `t`, except to the
+//! packet being sent.
 
 use crate::dynamics::Change;
 use crate::link::Link;
@@ -64,8 +66,9 @@ impl User {
 impl Link {
     /// Changes the link now, until [`Link::reset`] or another change of the same values.
     ///
-    /// `up = true` ends what took the link down, an outage of [`Link::outage`] or the timeline; not an outage of the kind that recurs. `name` is the direction's: the stream
-    /// that losses are drawn from is the one that it would have had from the start.
+    /// `up = true` ends what took the link down, an outage of [`Link::outage`] or the timeline; not an outage
+    /// of the kind that recurs. `name` is the direction's: the stream that losses are drawn from is the one
+    /// that it would have had from the start.
     pub fn change(&mut self, cx: &mut Cx<'_>, name: &str, change: &Change) {
         self.act(cx, name, |user| {
             user.change = change.after(user.change);
@@ -75,13 +78,15 @@ impl Link {
         });
     }
 
-    /// From now on everything that is sent is lost, for `length`. It does not shorten an outage that lasts already.
+    /// From now on everything that is sent is lost, for `length`. It does not shorten an outage that lasts
+    /// already.
     pub fn outage(&mut self, cx: &mut Cx<'_>, name: &str, length: Duration) {
         let end = cx.now + length;
         self.act(cx, name, |user| user.dark_until = user.dark_until.max(end));
     }
 
-    /// Gives back everything that [`Link::change`] and [`Link::outage`] have changed: the link is from now on what it would be without.
+    /// Gives back everything that [`Link::change`] and [`Link::outage`] have changed: the link is from now on
+    /// what it would be without.
     pub fn reset(&mut self, cx: &mut Cx<'_>, name: &str) {
         // a link that nobody has changed stays as fast as it is
         if self.channel.varies() {

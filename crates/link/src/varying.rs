@@ -1,12 +1,13 @@
 //! The server of a direction that changes over time.
 //!
-//! What holds is computed anew at begins of services when it has ended, and never for a time that is still to come: the processes act in their fixed order
-//! on the base values. A packet's fate is decided by what holds when its transmission begins, its delay by what holds when it ends. A transmission
-//! that meets a change, or the end of its share of a frame, stops there and goes on with what holds then: so the time it takes is exact. It stays lazy:
-//! all that is due is done when the link is touched, each at its own time.
+//! What holds is computed anew at begins of services when it has ended, and never for a time that is still to
+//! come: the processes act in their fixed order on the base values. A packet's fate is decided by what holds
+//! when its transmission begins, its delay by what holds when it ends. A transmission that meets a change, or
+//! the end of its share of a frame, stops there and goes on with what holds then: so the time it takes is
+//! exact. It stays lazy: all that is due is done when the link is touched, each at its own time.
 //!
-//! An instant belongs to what begins there; and whatever the link does by itself at an instant it does before it takes a packet that
-//! comes at this instant, so that being touched more often changes nothing.
+//! An instant belongs to what begins there; and whatever the link does by itself at an instant it does before
+//! it takes a packet that comes at this instant, so that being touched more often changes nothing.
 
 use crate::access::{Access, Release};
 use crate::base::Base;
@@ -110,8 +111,8 @@ impl Varying {
         it
     }
 
-    /// A direction that was constant so far and on which nothing is going to change by itself. What it served last leaves `carry` and lasts until
-    /// `busy_until`.
+    /// A direction that was constant so far and on which nothing is going to change by itself. What it served
+    /// last leaves `carry` and lasts until `busy_until`.
     pub(crate) fn going_on(base: &Base, errors: RngSlot, carry: u64, busy_until: Instant) -> Self {
         Self {
             base: State::new(base),
@@ -158,7 +159,8 @@ impl Varying {
         self.opportunities.as_mut().filter(|_| self.user.rate().is_none())
     }
 
-    /// Gives the queue the capacity that the timeline says for `now`, if it says any; a user's goes before it.
+    /// Gives the queue the capacity that the timeline says for `now`, if it says any; a user's goes before
+    /// it.
     fn resize(&mut self, queue: &mut Queue, now: Instant) {
         while let Some(&(_, capacity)) = self.buffers.front().filter(|b| b.0 <= now) {
             match &mut self.own_capacity {
@@ -169,8 +171,8 @@ impl Varying {
         }
     }
 
-    /// A user changes something at `now`, up to which everything is done; what begins at `now` begins under the new conditions. `busy_until` is that of the
-    /// link; returns what it is from here on.
+    /// A user changes something at `now`, up to which everything is done; what begins at `now` begins under
+    /// the new conditions. `busy_until` is that of the link; returns what it is from here on.
     pub(crate) fn change(
         &mut self,
         now: Instant,
@@ -184,7 +186,8 @@ impl Varying {
         queue.set_capacity(self.user.buffer().unwrap_or(own));
         self.own_capacity = self.user.buffer().map(|_| own);
         self.until = self.until.min(now);
-        // a transmission that has begun keeps what it was promised; whoever waits for something else asks again
+        // a transmission that has begun keeps what it was promised; whoever waits for something else asks
+        // again
         let free = if self.sending_until > now { busy_until } else { now };
         match self.in_use() {
             Some(trace) => {

@@ -113,7 +113,8 @@ fn a_released_channel_loses_the_opportunities_until_it_is_set_up() {
     assert_eq!(rig.fates(ms(5000)).arrivals(), [ms(1110), ms(1120), ms(2420)]);
 }
 
-/// The next opportunity after the channel was set up is further away than the time after which it is released: what waits holds it until then.
+/// The next opportunity after the channel was set up is further away than the time after which it is
+/// released: what waits holds it until then.
 #[test]
 fn a_trace_with_long_gaps_still_carries_something() {
     let at = [Duration::from_secs(1)].into();

@@ -50,7 +50,8 @@ fn a_link_on_which_nothing_happens_is_a_constant_link() {
 
 #[test]
 fn a_rate_that_changes_in_mid_packet_is_integrated() {
-    // 1000 bytes: 0.5 ms at 8 Mbit/s carry 500, 1 ms at 1 Mbit/s 125, nothing for 10 ms, 375 bytes at 4 Mbit/s take 750 us
+    // 1000 bytes: 0.5 ms at 8 Mbit/s carry 500, 1 ms at 1 Mbit/s 125, nothing for 10 ms, 375 bytes at 4
+    // Mbit/s take 750 us
     let dynamics =
         steps(&[(us(500), Some(1_000_000)), (us(1500), None), (us(11_500), Some(4_000_000))], None);
     let mut rig = Rig::new(&base(), &dynamics);
@@ -116,7 +117,8 @@ fn the_timeline_sets_rate_delay_and_losses() {
         assert!((look.packet_loss - loss).abs() < 1e-12 && (look.ber - ber).abs() < 1e-12, "{look:?}");
     }
     let fates = rig.fates(ms(500));
-    // the second left at 11 ms and took 8; the delay dropped from 100 to 5 ms: it arrives with the first, not before
+    // the second left at 11 ms and took 8; the delay dropped from 100 to 5 ms: it arrives with the first, not
+    // before
     assert_eq!(fates.delivered, [(ms(102), 0), (ms(102), 1), (ms(102), 3)]);
     assert_eq!(fates.dropped, [(2, DropCause::Outage), (4, DropCause::PacketLoss), (5, DropCause::BitError)]);
 }
@@ -211,7 +213,8 @@ fn a_recorded_delay_and_loss_are_those_of_their_interval() {
     let loss = Recorded { points: losses.into(), repeat: None };
     let mut rig =
         Rig::new(&base(), &Dynamics { delay: Some(delay), loss: Some(loss), ..Dynamics::default() });
-    // a packet of 1000 B takes 1 ms: what holds when its transmission ends is its delay, when it begins its loss
+    // a packet of 1000 B takes 1 ms: what holds when its transmission ends is its delay, when it begins its
+    // loss
     for (i, at) in [0, 8, 10, 20, 31, 39, 40, 49, 50, 60].into_iter().enumerate() {
         rig.send(ms(at), i as u64, 1000);
     }

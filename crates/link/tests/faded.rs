@@ -34,7 +34,8 @@ fn bursts_are_as_long_for_a_slow_flow_as_for_a_fast_one() {
     let fast = stream(&bursts(0.0, 1.0), millis(1), time);
     let slow = stream(&bursts(0.0, 1.0), millis(20), time);
     assert!(fast.dropped.iter().all(|d| d.1 == DropCause::Burst));
-    // 4000 bad spells of 50 ms in 4000 s: a share of 0.05, whose deviation is sqrt(2 / 4000) 0.95 of it; 4 sigma
+    // 4000 bad spells of 50 ms in 4000 s: a share of 0.05, whose deviation is sqrt(2 / 4000) 0.95 of it; 4
+    // sigma
     for (fates, packets) in [(&fast, 4_000_000.0), (&slow, 200_000.0)] {
         let loss = fates.dropped.len() as f64 / packets;
         assert!((loss / 0.05 - 1.0).abs() < 0.085, "{loss}");
@@ -171,7 +172,8 @@ fn adaptive_coding_without_a_margin_is_blind_until_the_decision_comes() {
     assert_eq!(took(107), Duration(100_000_000 + 8_000_000_000_000 / 3_335_015));
 }
 
-/// Packets lost in a fade that grows by `db` in `time` and goes again, and the rates that the link went through.
+/// Packets lost in a fade that grows by `db` in `time` and goes again, and the rates that the link went
+/// through.
 fn ramp(margin_db: Option<f64>, db: f64, time: u64) -> (usize, Vec<u64>) {
     let points =
         [(0, 0.0), (20_000, 0.0), (20_000 + time, db), (60_000 + time, db), (60_000 + 2 * time, 0.0)];
@@ -190,7 +192,8 @@ fn ramp(margin_db: Option<f64>, db: f64, time: u64) -> (usize, Vec<u64>) {
     (fates.dropped.len(), rates)
 }
 
-/// Real modems leave a mode before it fails: a fade of 0.2 dB/s, steep for Ka band, goes by without a lost packet.
+/// Real modems leave a mode before it fails: a fade of 0.2 dB/s, steep for Ka band, goes by without a lost
+/// packet.
 #[test]
 fn with_its_margin_adaptive_coding_loses_nothing_in_a_fade_that_goes_on_as_it_did() {
     for time in [20_000, 40_000, 200_000] {

@@ -1,5 +1,5 @@
-//! Whatever the parameters: no panic, every packet accounted for, arrivals in order unless they may overtake, and a link that is looked
-//! at or called for no reason does exactly the same.
+//! Whatever the parameters: no panic, every packet accounted for, arrivals in order unless they may overtake,
+//! and a link that is looked at or called for no reason does exactly the same.
 
 mod rig;
 
@@ -388,8 +388,9 @@ proptest! {
         prop_assert_eq!(inside, (waiting, flying));
     }
 
-    /// The same for queues that manage themselves, under a load that makes them: 1000 B take 2 ms and come every 0.2 to 0.8 ms, with times of rest. And a link that could change
-    /// but does not is as one that cannot.
+    /// The same for queues that manage themselves, under a load that makes them: 1000 B take 2 ms and come
+    /// every 0.2 to 0.8 ms, with times of rest. And a link that could change but does not is as one that
+    /// cannot.
     #[test]
     fn a_managed_queue_is_as_exact_as_any(
         discipline in managed(),
@@ -422,8 +423,8 @@ proptest! {
         }
     }
 
-    /// Whatever a packet meets when its transmission begins, a user's change at `t` sets as a timeline's at `t` does, at any time and beside
-    /// everything else that changes.
+    /// Whatever a packet meets when its transmission begins, a user's change at `t` sets as a timeline's at
+    /// `t` does, at any time and beside everything else that changes.
     #[test]
     fn losses_and_queues_change_as_in_a_timeline(
         base in base(),

@@ -48,7 +48,8 @@ fn a_meo_pass_goes_from_the_lowest_elevation_over_the_zenith_and_back() {
     assert!((found[0].as_millis_f64() - 70.73).abs() < 0.01, "rises at the start");
     let step = found.windows(2).map(|d| d[0].0.abs_diff(d[1].0)).max().unwrap();
     assert!(step < 20_000, "continuous, also from one satellite to the next: {step} ns");
-    // the zenith: sqrt(mu/a^3) - 7.292e-5 = 2.909e-4 rad/s over acos(6378/14440 cos 30) - 30 = 37.5 degrees either side: 2250 s
+    // the zenith: sqrt(mu/a^3) - 7.292e-5 = 2.909e-4 rad/s over acos(6378/14440 cos 30) - 30 = 37.5 degrees
+    // either side: 2250 s
     let lowest: Vec<usize> =
         (1..found.len() - 1).filter(|&i| found[i] < found[i - 1] && found[i] <= found[i + 1]).collect();
     assert!(lowest[0].abs_diff(2250) < 3 && (lowest[1] - lowest[0]).abs_diff(4501) < 3, "{lowest:?}");

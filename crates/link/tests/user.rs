@@ -1,4 +1,5 @@
-//! What a user changes on a running link: exact times around each change, on every kind of link, and that it is the same as the same change of a timeline.
+//! What a user changes on a running link: exact times around each change, on every kind of link, and that it
+//! is the same as the same change of a timeline.
 
 mod rig;
 
@@ -214,7 +215,8 @@ fn a_users_rate_takes_the_place_of_opportunities_and_gives_it_back() {
     for i in 0..8 {
         rig.send(ms(0), i, 1000);
     }
-    // 1 and 5, 5 by the trace; then 4 ms each from 6 ms on; the one begun at 10 ms ends at 14 although the trace is back
+    // 1 and 5, 5 by the trace; then 4 ms each from 6 ms on; the one begun at 10 ms ends at 14 although the
+    // trace is back
     rig.change(ms(6), &set_rate(2_000_000));
     assert_eq!(rig.look(ms(7)).rate, Some(rate(2_000_000)));
     rig.reset(ms(12));

@@ -1,4 +1,5 @@
-//! Scenarios under the real clock: the network of a scenario with the kernel's packets at its ends, and the engine as a real TCP.
+//! Scenarios under the real clock: the network of a scenario with the kernel's packets at its ends, and the
+//! engine as a real TCP.
 
 pub mod control;
 pub mod endpoint;

@@ -1,4 +1,5 @@
-//! The network of an emulated scenario: its links, routers and gateways, with the kernel's packets at the hosts' places.
+//! The network of an emulated scenario: its links, routers and gateways, with the kernel's packets at the
+//! hosts' places.
 
 use bentpipe_base::{NodeId, Size};
 use bentpipe_driver::{Hosts, LiveNetwork, Unit};
@@ -8,7 +9,8 @@ use bentpipe_sim::build::{Network, build_open};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// From this rate on, and with nothing else to do to it, a super-packet passes whole: at 10 Gbit/s one of 64 KB takes 52 us.
+/// From this rate on, and with nothing else to do to it, a super-packet passes whole: at 10 Gbit/s one of 64
+/// KB takes 52 us.
 const UNLIMITED_BPS: u64 = 10_000_000_000;
 
 /// The names of a network's parts, while the driver has the network itself.
@@ -43,7 +45,8 @@ pub fn network(scenario: &Scenario, hosts: Hosts) -> (LiveNetwork, Names) {
         built.ports.iter().enumerate().filter_map(|(host, id)| Some(((*id)?, host))).collect();
     built.sim.pass_whole(passes_whole(scenario));
     let network = core::mem::replace(&mut built.sim, bentpipe_sim::Simulation::new(0));
-    let net = LiveNetwork::new(network, ports, Unit::Packet, Size(u64::MAX)).routed(hosts, scenario.nodes.len());
+    let net =
+        LiveNetwork::new(network, ports, Unit::Packet, Size(u64::MAX)).routed(hosts, scenario.nodes.len());
     (net, Names(Rc::new(RefCell::new(built))))
 }
 

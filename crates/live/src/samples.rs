@@ -1,4 +1,5 @@
-//! Looks at the network while it runs: the series of its links, and what the scenario's instruments see. Done on the data thread, between turns.
+//! Looks at the network while it runs: the series of its links, and what the scenario's instruments see. Done
+//! on the data thread, between turns.
 
 use crate::relay::Names;
 use bentpipe_base::Instant;

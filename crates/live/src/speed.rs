@@ -1,12 +1,16 @@
-//! A scenario whose clock runs faster: two hours of a fade in two minutes, over a link that packets find as it is.
+//! A scenario whose clock runs faster: two hours of a fade in two minutes, over a link that packets find as
+//! it is.
 //!
-//! Faster by the factor goes what the scenario dates, and what changes over minutes and hours: the end of the run, starts of flows, readers' pauses, intervals
-//! of measuring and recording; changes of the timeline, with the outages it says; steps of capacity; the profile of a fade, rain, and the reports of adaptive
-//! coding that follow it; passes, slots and handovers of satellites; outages that recur, their gaps and their lengths. So the share of time that a link
-//! is faded or blind stays what it is, and a scenario in which something happens at its end still ends with it.
+//! Faster by the factor goes what the scenario dates, and what changes over minutes and hours: the end of the
+//! run, starts of flows, readers' pauses, intervals of measuring and recording; changes of the timeline, with
+//! the outages it says; steps of capacity; the profile of a fade, rain, and the reports of adaptive coding
+//! that follow it; passes, slots and handovers of satellites; outages that recur, their gaps and their
+//! lengths. So the share of time that a link is faded or blind stays what it is, and a scenario in which
+//! something happens at its end still ends with it.
 //!
-//! As they are stay the things that a packet feels on its way: rate, delay, queue, losses, bursts, jitter and its steps, mahimahi traces (they are the rate),
-//! frames and grants of demand assignment, release after idle, scintillation (its corner stays at 0.1 Hz), and all that applications do: think times, gaps, rates.
+//! As they are stay the things that a packet feels on its way: rate, delay, queue, losses, bursts, jitter and
+//! its steps, mahimahi traces (they are the rate), frames and grants of demand assignment, release after
+//! idle, scintillation (its corner stays at 0.1 Hz), and all that applications do: think times, gaps, rates.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_link::{
@@ -32,7 +36,8 @@ pub fn parse(text: &str) -> Result<f64, SpeedError> {
     if (RANGE.0..=RANGE.1).contains(&factor) { Ok(factor) } else { Err(SpeedError(format!("{factor}"))) }
 }
 
-/// Makes the scenario's clock run `speed` times as fast. What is not a factor that [`parse`] gives changes nothing.
+/// Makes the scenario's clock run `speed` times as fast. What is not a factor that [`parse`] gives changes
+/// nothing.
 pub fn faster(scenario: &mut Scenario, speed: f64) {
     if (speed - 1.0).abs() < 1e-12 || !(RANGE.0..=RANGE.1).contains(&speed) {
         return;

@@ -1,8 +1,10 @@
-//! Records packets at chosen directions of links while they pass: before the queue, after the link, and those it dropped.
+//! Records packets at chosen directions of links while they pass: before the queue, after the link, and those
+//! it dropped.
 //!
-//! The tap listens to the trace on the data thread and must not wait for a disk: it copies packets into chunks of memory that somebody else writes and gives back.
-//! When none is left, packets are counted instead of kept. Checksums that the sender's kernel left to a network card are completed, and a
-//! super-packet that passes a link whole is recorded as the packets it would be cut into.
+//! The tap listens to the trace on the data thread and must not wait for a disk: it copies packets into
+//! chunks of memory that somebody else writes and gives back. When none is left, packets are counted instead
+//! of kept. Checksums that the sender's kernel left to a network card are completed, and a super-packet that
+//! passes a link whole is recorded as the packets it would be cut into.
 
 use crate::relay::Names;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
@@ -18,7 +20,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 const CHUNK: usize = 1 << 20;
 /// Packets of a chunk.
 const RECORDS: usize = 1 << 13;
-/// Chunks in all, and with them the memory of all captures together: 32 MB, a quarter of a second at 1 Gbit/s.
+/// Chunks in all, and with them the memory of all captures together: 32 MB, a quarter of a second at 1
+/// Gbit/s.
 const CHUNKS: usize = 32;
 /// A chunk is handed over when it is full, or at the first packet after this time.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -148,8 +151,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Records what `captures` ask for. One that lasts to the end of the scenario (`end`) lasts to the end of the run, which
-    /// may be a later one.
+    /// Records what `captures` ask for. One that lasts to the end of the scenario (`end`) lasts to the end of
+    /// the run, which may be a later one.
     pub fn new(
         net: &LiveNetwork,
         names: &Names,

@@ -17,7 +17,8 @@ pub struct Network {
     nodes: Nodes,
     wires: Wires,
     events: u64,
-    /// Super-packets enter links whole: no link does anything to a packet that depends on its being a wire packet.
+    /// Super-packets enter links whole: no link does anything to a packet that depends on its being a wire
+    /// packet.
     whole: bool,
 }
 
@@ -52,8 +53,8 @@ impl Network {
         self.add_kind(Kind::Router(self.nodes.routers.len() as u32 - 1))
     }
 
-    /// Adds a gateway. Its first wire leads to the hosts that send, its second into the hop: its ports [`bentpipe_gateway::LAN`] and
-    /// [`bentpipe_gateway::SATELLITE`].
+    /// Adds a gateway. Its first wire leads to the hosts that send, its second into the hop: its ports
+    /// [`bentpipe_gateway::LAN`] and [`bentpipe_gateway::SATELLITE`].
     pub fn add_gateway(&mut self, gateway: Gateway) -> NodeId {
         self.nodes.gateways.push(gateway);
         self.add_kind(Kind::Gateway(self.nodes.gateways.len() as u32 - 1))
@@ -65,8 +66,8 @@ impl Network {
         self.add_kind(Kind::Other(self.nodes.others.len() as u32 - 1))
     }
 
-    /// Adds an open end: what arrives there is for the driver ([`Network::take_arrived`]), and the driver lets packets in there
-    /// ([`Network::inject`]). It has one wire, as a host has.
+    /// Adds an open end: what arrives there is for the driver ([`Network::take_arrived`]), and the driver
+    /// lets packets in there ([`Network::inject`]). It has one wire, as a host has.
     pub fn add_open_end(&mut self) -> NodeId {
         self.add_kind(Kind::Open)
     }
@@ -76,7 +77,8 @@ impl Network {
         self.wires.add_node()
     }
 
-    /// Leads the next free port of `from` to a port of another node, the first one if only the node is named; returns the port of `from`.
+    /// Leads the next free port of `from` to a port of another node, the first one if only the node is named;
+    /// returns the port of `from`.
     pub fn wire(&mut self, from: NodeId, to: impl Into<End>) -> Port {
         self.wires.add(from, to.into())
     }
@@ -219,7 +221,8 @@ impl Network {
         self.hand_out(self.now);
     }
 
-    /// The oldest packet that has arrived at an open end and was not taken yet: when it was due, where, and itself.
+    /// The oldest packet that has arrived at an open end and was not taken yet: when it was due, where, and
+    /// itself.
     #[inline]
     pub fn take_arrived(&mut self) -> Option<(Instant, NodeId, Pkt)> {
         self.nodes.arrived.pop_front()
@@ -242,7 +245,8 @@ impl Network {
         }
     }
 
-    /// Handles everything up to and including `until`, or until `stop` says so; `stop` is asked after each event.
+    /// Handles everything up to and including `until`, or until `stop` says so; `stop` is asked after each
+    /// event.
     pub fn run_until(&mut self, until: Instant, mut stop: impl FnMut(&Self) -> bool) {
         self.wires.settle();
         while let Some(wake) = self.world.events.pop_until(until) {

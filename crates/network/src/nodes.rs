@@ -1,5 +1,5 @@
-//! The nodes of a network: a table for each built-in kind, so that a call costs a branch and no pointer, and links, by far the most visited, lie side by side.
-//! Any other node stands beside them as a trait object.
+//! The nodes of a network: a table for each built-in kind, so that a call costs a branch and no pointer, and
+//! links, by far the most visited, lie side by side. Any other node stands beside them as a trait object.
 
 use bentpipe_base::{Addr, Cx, Input, Instant, Node, NodeId, Pkt};
 use bentpipe_gateway::Gateway;

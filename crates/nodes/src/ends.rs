@@ -1,8 +1,9 @@
 //! The ends of a host's connections, the living and the past.
 //!
-//! A connection that is over (RFC 9293: CLOSED, after TIME-WAIT) leaves its place to the next, and its ports may be used again; its counters stay to be
-//! looked at until another connection between the same ports is over. One that was never established does not count: an old SYN that comes late opens such
-//! a one (RFC 9293, section 3.5), and its figures would hide those of the flow.
+//! A connection that is over (RFC 9293: CLOSED, after TIME-WAIT) leaves its place to the next, and its ports
+//! may be used again; its counters stay to be looked at until another connection between the same ports is
+//! over. One that was never established does not count: an old SYN that comes late opens such a one (RFC
+//! 9293, section 3.5), and its figures would hide those of the flow.
 
 use crate::app::{Reader, Writer};
 use bentpipe_base::{Addr, Instant, Pkt};
@@ -82,7 +83,8 @@ impl Ends {
         self.demux.get(&(packet.dport, packet.src, packet.sport)).map(|i| *i as usize)
     }
 
-    /// The living connection, else the last one that is over. One that is not established stands behind one that was.
+    /// The living connection, else the last one that is over. One that is not established stands behind one
+    /// that was.
     pub(crate) fn look_up(&self, key: Key) -> Option<&Endpoint> {
         let living = self.demux.get(&key).and_then(|i| self.get(*i as usize));
         let past = self.past.get(&key).map(|end| &**end);

@@ -115,7 +115,8 @@ impl Host {
         self.udp.as_mut()?.sinks.get_mut(&port)
     }
 
-    /// The end of the connection between local port `port` and `to`: the present one, else the last one that was closed.
+    /// The end of the connection between local port `port` and `to`: the present one, else the last one that
+    /// was closed.
     pub fn end(&self, port: u16, to: (Addr, u16)) -> Option<&Endpoint> {
         self.ends.look_up((port, to.0, to.1))
     }
@@ -273,7 +274,8 @@ impl Host {
 }
 
 impl Node for Host {
-    // Not inlined: a driver's table of nodes calls links six times for each call of a host, and a lean frame is theirs.
+    // Not inlined: a driver's table of nodes calls links six times for each call of a host, and a lean frame
+    // is theirs.
     #[inline(never)]
     fn handle(&mut self, cx: &mut Cx<'_>, input: Input) {
         match input {
@@ -297,7 +299,8 @@ mod tests {
     use super::*;
     use bentpipe_base::{NodeId, Purpose, World};
 
-    /// Packet jitter: each packet waits for a time of its own, up to the largest delay, and none overtakes another.
+    /// Packet jitter: each packet waits for a time of its own, up to the largest delay, and none overtakes
+    /// another.
     #[test]
     fn packet_jitter_delays_each_packet_and_keeps_the_order() {
         let mut world = World::new(1);

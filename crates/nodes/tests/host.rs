@@ -1,4 +1,5 @@
-//! Hosts beside one another: datagrams by the clock, hostile packets, and what is left of connections that are over.
+//! Hosts beside one another: datagrams by the clock, hostile packets, and what is left of connections that
+//! are over.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -80,7 +81,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// 3 Mbit/s of 1000 B are a datagram every 2.666... ms, which is no whole number of nanoseconds: after 1000 s none is missing.
+/// 3 Mbit/s of 1000 B are a datagram every 2.666... ms, which is no whole number of nanoseconds: after 1000 s
+/// none is missing.
 #[test]
 fn a_constant_rate_does_not_drift() {
     let mut net = Pair::new(1);
@@ -95,7 +97,8 @@ fn a_constant_rate_does_not_drift() {
     assert_eq!((sink.delay().min(), sink.mean_delay()), (Some(DELAY), Some(DELAY)));
 }
 
-/// A mean gap of 800 us: mean and variance of the gaps are those of the exponential distribution, within 4 standard errors.
+/// A mean gap of 800 us: mean and variance of the gaps are those of the exponential distribution, within 4
+/// standard errors.
 #[test]
 fn poisson_gaps_are_exponential() {
     let mut net = Pair::new(2);
@@ -113,8 +116,9 @@ fn poisson_gaps_are_exponential() {
     assert!((above - share).abs() < 4.0 * (share * (1.0 - share) / n).sqrt(), "{above} above the mean");
 }
 
-/// A datagram a millisecond in spells, a quarter of the time: with long spells, and with spells of two datagrams on average, where any that began afresh
-/// would show. For exponential spells and silences the time in spells during T has variance 2 on^2 off^2 T / (on + off)^3 (renewal reward).
+/// A datagram a millisecond in spells, a quarter of the time: with long spells, and with spells of two
+/// datagrams on average, where any that began afresh would show. For exponential spells and silences the time
+/// in spells during T has variance 2 on^2 off^2 T / (on + off)^3 (renewal reward).
 #[test]
 fn on_off_has_its_long_run_rate_and_no_drift() {
     for (on, off) in [(100.0_f64, 300.0), (2.0, 6.0)] {
@@ -127,7 +131,8 @@ fn on_off_has_its_long_run_rate_and_no_drift() {
         assert!((sent - total / 4.0).abs() < 4.0 * spread, "{sent} sent, standard deviation {spread}");
         let gaps = net.gaps();
         assert!(gaps.iter().all(|g| *g >= 1e-3 - 1e-12), "never faster than in a spell");
-        // between two datagrams lie a Poisson number of silences with mean x = 1 ms / on; x / (1 - exp(-x)) where there is one
+        // between two datagrams lie a Poisson number of silences with mean x = 1 ms / on; x / (1 - exp(-x))
+        // where there is one
         let silences: Vec<f64> = gaps.iter().map(|g| g - 1e-3).filter(|g| *g > 1e-9).collect();
         let expected = off / 1000.0 * if on > 50.0 { 1.005 } else { 1.2707 };
         let (n, m) = (silences.len() as f64, mean(&silences));
@@ -236,7 +241,8 @@ fn call(net: &mut Pair, at: Instant, port: u16, writer: Writer) {
     net.hosts[0].connect_at(&mut net.world.cx(net.now, NodeId(0)), at, call);
 }
 
-/// A copy of the SYN that comes when the connection is over opens one that never gets established: what the real one counted is still what is seen.
+/// A copy of the SYN that comes when the connection is over opens one that never gets established: what the
+/// real one counted is still what is seen.
 #[test]
 fn a_late_syn_hides_no_counters() {
     let mut net = connected(Writer::Transfer(100_000));
@@ -258,7 +264,8 @@ fn a_late_syn_hides_no_counters() {
     assert_eq!(seen(&net), (State::Closed, 100_000), "when it was reset");
 }
 
-/// After TIME-WAIT the same two ports connect again; until then the old counters can be looked at, and the place is used again.
+/// After TIME-WAIT the same two ports connect again; until then the old counters can be looked at, and the
+/// place is used again.
 #[test]
 fn a_connection_that_is_over_makes_room_and_keeps_its_counters() {
     let mut net = connected(Writer::Transfer(100_000));

@@ -3,7 +3,8 @@
 use rustix::io::Result;
 use rustix::thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities};
 
-/// Needed to make namespaces (`CAP_SYS_ADMIN`), to set up interfaces (`CAP_NET_ADMIN`) and to open packet sockets (`CAP_NET_RAW`).
+/// Needed to make namespaces (`CAP_SYS_ADMIN`), to set up interfaces (`CAP_NET_ADMIN`) and to open packet
+/// sockets (`CAP_NET_RAW`).
 pub const NEEDED: CapabilitySet =
     CapabilitySet::SYS_ADMIN.union(CapabilitySet::NET_ADMIN).union(CapabilitySet::NET_RAW);
 
@@ -12,8 +13,8 @@ pub fn has(wanted: CapabilitySet) -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(wanted))
 }
 
-/// Lets programs that this process starts keep what it may do itself: an ordinary user's capabilities inside a user namespace are
-/// gone after `exec` unless they are ambient (capabilities(7)).
+/// Lets programs that this process starts keep what it may do itself: an ordinary user's capabilities inside
+/// a user namespace are gone after `exec` unless they are ambient (capabilities(7)).
 ///
 /// # Errors
 /// When the kernel refuses, for instance because of secure bits.

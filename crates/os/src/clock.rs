@@ -3,7 +3,8 @@
 use bentpipe_base::Instant;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds since it was started. It never goes back; it stands still while the machine sleeps (`CLOCK_MONOTONIC`).
+/// Nanoseconds since it was started. It never goes back; it stands still while the machine sleeps
+/// (`CLOCK_MONOTONIC`).
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: u64,
@@ -26,7 +27,8 @@ impl Clock {
         Instant(monotonic() - self.start)
     }
 
-    /// What `monotonic` nanoseconds of `CLOCK_MONOTONIC` are on this clock; times before the start are the start.
+    /// What `monotonic` nanoseconds of `CLOCK_MONOTONIC` are on this clock; times before the start are the
+    /// start.
     #[inline]
     pub const fn at(&self, monotonic: u64) -> Instant {
         Instant(monotonic.saturating_sub(self.start))

@@ -1,6 +1,8 @@
-//! The TCP connections of a network namespace with their figures, of whatever program (`sock_diag`, linux/inet_diag.h).
+//! The TCP connections of a network namespace with their figures, of whatever program (`sock_diag`,
+//! linux/inet_diag.h).
 //!
-//! A netlink socket looks at the namespace it was made in, wherever the thread that uses it is: open it there ([`crate::namespace::in_network`]) and keep it.
+//! A netlink socket looks at the namespace it was made in, wherever the thread that uses it is: open it there
+//! ([`crate::namespace::in_network`]) and keep it.
 
 use crate::tcp::{State, TcpInfo};
 use bentpipe_base::Size;
@@ -77,7 +79,8 @@ impl Diag {
         Ok(Self { socket, sequence: 0, buffer: vec![0; PIECE] })
     }
 
-    /// Every TCP connection, IPv4 and IPv6, in the kernel's order. Ends that wait for connections and those in TIME-WAIT are left out.
+    /// Every TCP connection, IPv4 and IPv6, in the kernel's order. Ends that wait for connections and those
+    /// in TIME-WAIT are left out.
     ///
     /// # Errors
     /// When the kernel refuses or does not answer.
@@ -103,9 +106,11 @@ impl Diag {
     }
 }
 
-/// The last figures of TCP connections that end in a network namespace, told by the kernel when it forgets them.
+/// The last figures of TCP connections that end in a network namespace, told by the kernel when it forgets
+/// them.
 ///
-/// A connection that lives between two looks of [`Diag`] is seen here only, and what a connection did after the last look too.
+/// A connection that lives between two looks of [`Diag`] is seen here only, and what a connection did after
+/// the last look too.
 #[derive(Debug)]
 pub struct Endings {
     socket: OwnedFd,
@@ -124,8 +129,8 @@ impl Endings {
         Ok(Self { socket, buffer: vec![0; PIECE] })
     }
 
-    /// Connections that have ended since the last call; the names of their congestion controls are empty. When there were too many of them at once, some
-    /// are missing.
+    /// Connections that have ended since the last call; the names of their congestion controls are empty.
+    /// When there were too many of them at once, some are missing.
     ///
     /// # Errors
     /// When the kernel's answers make no sense.

@@ -13,13 +13,15 @@ pub enum Kind {
     Nft,
 }
 
-/// True when there are older tables in the calling thread's network namespace. Asking a program would make one.
+/// True when there are older tables in the calling thread's network namespace. Asking a program would make
+/// one.
 pub fn is_loaded(v6: bool) -> bool {
     let name = if v6 { "ip6_tables_names" } else { "ip_tables_names" };
     fs::read_to_string(format!("/proc/thread-self/net/{name}")).is_ok_and(|text| !text.trim().is_empty())
 }
 
-/// All rules of a kind, with the program that takes commands for them; none when there is no program of the kind.
+/// All rules of a kind, with the program that takes commands for them; none when there is no program of the
+/// kind.
 ///
 /// # Errors
 /// What the program says when it fails.

@@ -1,7 +1,8 @@
-//! Landlock (landlock(7), Documentation/userspace-api/landlock.rst): a thread gives up all of the file system but what it names, for itself and all it starts, for good.
+//! Landlock (landlock(7), Documentation/userspace-api/landlock.rst): a thread gives up all of the file system
+//! but what it names, for itself and all it starts, for good.
 //!
-//! What is open stays open. A right counts for everything below the folder that it is given for. Kernels know different sets of rights, told by the number of the interface; what one
-//! does not know it does not refuse.
+//! What is open stays open. A right counts for everything below the folder that it is given for. Kernels know
+//! different sets of rights, told by the number of the interface; what one does not know it does not refuse.
 
 #![allow(unsafe_code, reason = "a system call that neither the landlock crate nor libc has")]
 
@@ -50,9 +51,10 @@ pub fn abi() -> Option<u32> {
     u32::try_from(version).ok().filter(|v| *v > 0)
 }
 
-/// Gives up, for the calling thread and all that it starts, whatever is not in `allowed`; and, where the kernel knows it,
-/// the making of TCP connections and listeners. Paths that are not there are passed over. Afterwards the thread cannot gain
-/// privileges (`no_new_privs`). Returns the interface's number; `None` when the kernel has no Landlock.
+/// Gives up, for the calling thread and all that it starts, whatever is not in `allowed`; and, where the
+/// kernel knows it, the making of TCP connections and listeners. Paths that are not there are passed over.
+/// Afterwards the thread cannot gain privileges (`no_new_privs`). Returns the interface's number; `None` when
+/// the kernel has no Landlock.
 ///
 /// # Errors
 /// When the kernel refuses.

@@ -1,7 +1,9 @@
-//! A file in memory: what is written is in the file at once, also when the process is killed in the next instant.
+//! A file in memory: what is written is in the file at once, also when the process is killed in the next
+//! instant.
 //!
-//! A page of such a file for which the file system has no room kills who touches it (SIGBUS, mmap(2)). So room is taken by ordinary writes, a stretch at a time, before
-//! the first touch, and a file system that is full is an error. Until then a large file of which little is used takes little room.
+//! A page of such a file for which the file system has no room kills who touches it (SIGBUS, mmap(2)). So
+//! room is taken by ordinary writes, a stretch at a time, before the first touch, and a file system that is
+//! full is an error. Until then a large file of which little is used takes little room.
 
 #![allow(unsafe_code, reason = "memory of the kernel's choosing; each block says why it is sound")]
 
@@ -88,7 +90,8 @@ impl Mapped {
                 self.has_room[stretch] = true;
             }
         }
-        // SAFETY: `check` keeps it within the mapping, which lives as long as we do and which nobody else has.
+        // SAFETY: `check` keeps it within the mapping, which lives as long as we do and which nobody else
+        // has.
         unsafe { copy_nonoverlapping(bytes.as_ptr(), self.at.as_ptr().cast::<u8>().add(at), bytes.len()) };
         // who reads after our death sees writes in this order
         compiler_fence(Ordering::SeqCst);

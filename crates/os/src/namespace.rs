@@ -27,7 +27,8 @@ pub enum UserError {
     },
 }
 
-/// Puts this process into a new user namespace in which user and group keep their numbers and everything may be done.
+/// Puts this process into a new user namespace in which user and group keep their numbers and everything may
+/// be done.
 ///
 /// # Errors
 /// When the kernel or its settings forbid it; also when the process has several threads.
@@ -82,7 +83,8 @@ pub fn enter_network(namespace: impl AsFd) -> Result<()> {
 /// Does something in another network namespace and comes back.
 ///
 /// # Errors
-/// When the namespace is not ours to enter, or there is no way back; then the thread stays there and must do nothing more.
+/// When the namespace is not ours to enter, or there is no way back; then the thread stays there and must do
+/// nothing more.
 pub fn in_network<T>(namespace: impl AsFd, act: impl FnOnce() -> T) -> Result<T> {
     let here = network()?;
     enter_network(namespace)?;
@@ -99,7 +101,8 @@ pub fn inode(namespace: impl AsFd) -> Result<u64> {
     fstat(namespace).map(|stat| stat.st_ino)
 }
 
-/// Puts the calling thread into a mount namespace of its own. What others mount later is seen, what is mounted here is not.
+/// Puts the calling thread into a mount namespace of its own. What others mount later is seen, what is
+/// mounted here is not.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -118,6 +121,7 @@ pub fn bind(source: &Path, target: &Path) -> Result<()> {
 
 #[allow(unsafe_code, reason = "unshare(2) has no safe form")]
 fn unshare(flags: UnshareFlags) -> Result<()> {
-    // SAFETY: only CLONE_FILES makes this unsafe (threads that no longer share descriptors), and no caller here passes it.
+    // SAFETY: only CLONE_FILES makes this unsafe (threads that no longer share descriptors), and no caller
+    // here passes it.
     unsafe { unshare_unsafe(flags) }
 }

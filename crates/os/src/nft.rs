@@ -1,4 +1,5 @@
-//! The program `nft`: has it read rules, and asks it for those that are there, and for chains of others that drop what they do not know.
+//! The program `nft`: has it read rules, and asks it for those that are there, and for chains of others that
+//! drop what they do not know.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! Where packets enter and leave: one trait, two kinds of door.
 //!
-//! The unit is a virtio header and a super-packet that begins with its IP header: link-layer headers are the port's own business, and the
-//! offsets in the virtio header count from the IP header.
+//! The unit is a virtio header and a super-packet that begins with its IP header: link-layer headers are the
+//! port's own business, and the offsets in the virtio header count from the IP header.
 
 use bentpipe_wire::offload::VnetHeader;
 use std::io::{self, IoSlice};
@@ -84,16 +84,17 @@ pub trait PacketPort: Send + core::fmt::Debug {
     /// What to poll for input.
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Reads one super-packet into `buffer`, which has room for [`MAX_SUPER`]; `None` when nothing waits. What is longer than the
-    /// buffer is lost and counted.
+    /// Reads one super-packet into `buffer`, which has room for [`MAX_SUPER`]; `None` when nothing waits.
+    /// What is longer than the buffer is lost and counted.
     ///
     /// # Errors
     /// When the port is gone.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
-    /// Sends one super-packet that is the bytes of `parts` one after the other, the whole IP header in the first that is not empty; nothing
-    /// is sent of nothing. False when the kernel had no room even when asked again, or the interface is down: the packet is lost and counted in
-    /// [`PortDrops::send`], nothing need be done.
+    /// Sends one super-packet that is the bytes of `parts` one after the other, the whole IP header in the
+    /// first that is not empty; nothing is sent of nothing. False when the kernel had no room even when asked
+    /// again, or the interface is down: the packet is lost and counted in [`PortDrops::send`], nothing need
+    /// be done.
     ///
     /// # Errors
     /// When the port is gone or the packet is refused; it is counted too.

@@ -8,7 +8,8 @@ use std::fs;
 use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 
-/// Asks for SIGKILL when the thread that started this process ends; survives `exec` of ordinary programs (prctl(2)).
+/// Asks for SIGKILL when the thread that started this process ends; survives `exec` of ordinary programs
+/// (prctl(2)).
 ///
 /// # Errors
 /// Only on kernels that lack it.
@@ -24,12 +25,14 @@ pub fn adopt_orphans() -> Result<()> {
     set_child_subreaper(Some(getpid()))
 }
 
-/// When a process started, in clock ticks since the machine did: with its number it names a process for good, since numbers are used again.
+/// When a process started, in clock ticks since the machine did: with its number it names a process for good,
+/// since numbers are used again.
 pub fn start_time(pid: i32) -> Option<u64> {
     stat_field(pid, 22)?.parse().ok()
 }
 
-/// Threads of a process that are left, its first one included even when that has ended before others (proc(5)); 0 when it is gone.
+/// Threads of a process that are left, its first one included even when that has ended before others
+/// (proc(5)); 0 when it is gone.
 pub fn threads(pid: i32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
@@ -39,7 +42,8 @@ pub fn parent(pid: i32) -> Option<i32> {
     stat_field(pid, 4)?.parse().ok()
 }
 
-/// Field `number` of `/proc/PID/stat`, counted from 1 as in proc(5), from the third on; the second is a name that may hold anything.
+/// Field `number` of `/proc/PID/stat`, counted from 1 as in proc(5), from the third on; the second is a name
+/// that may hold anything.
 fn stat_field(pid: i32, number: usize) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(')')?;
@@ -77,7 +81,8 @@ pub fn signal(pid: i32, signal: Signal) -> bool {
     Pid::from_raw(pid).filter(|_| pid > 0).is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
-/// A descriptor that the starter of this process left open for it; programs that are started from here do not get it.
+/// A descriptor that the starter of this process left open for it; programs that are started from here do not
+/// get it.
 ///
 /// # Errors
 /// When nothing is open under that number. Standard input, output and error are never given away.
@@ -89,8 +94,8 @@ pub fn take_inherited(number: i32) -> Result<OwnedFd> {
     let fd = {
         // SAFETY: borrowed for one call that fails when the number is not open.
         fcntl_getfd(unsafe { BorrowedFd::borrow_raw(number) })?;
-        // SAFETY: the number is open. Only the hidden helper calls this, first thing in its process and once for each number that its starter opened for
-        // it, so that nobody else owns it.
+        // SAFETY: the number is open. Only the hidden helper calls this, first thing in its process and once
+        // for each number that its starter opened for it, so that nobody else owns it.
         unsafe { OwnedFd::from_raw_fd(number) }
     };
     fcntl_setfd(&fd, FdFlags::CLOEXEC)?;

@@ -53,13 +53,14 @@ impl fmt::Display for Raised {
     }
 }
 
-/// Asks for real-time priority for the calling thread, then for a good nice value. What it starts does not inherit the
-/// former but does the latter, so a thread that starts others asks last.
+/// Asks for real-time priority for the calling thread, then for a good nice value. What it starts does not
+/// inherit the former but does the latter, so a thread that starts others asks last.
 pub fn raise() -> Raised {
     raise_to(FIFO as u8)
 }
 
-/// The same with a real-time priority of 1 to 99: for what measures others that ask for [`raise`], and must not wait for them.
+/// The same with a real-time priority of 1 to 99: for what measures others that ask for [`raise`], and must
+/// not wait for them.
 pub fn raise_to(priority: u8) -> Raised {
     match schedule(libc::SCHED_FIFO, i32::from(priority)) {
         Ok(()) => Raised { priority: Priority::RealTime(priority), refused: None },
@@ -72,7 +73,8 @@ pub fn raise_to(priority: u8) -> Raised {
     }
 }
 
-/// What [`raise`] would get, found out by a thread that ends with it; when that is not real time, with the reason.
+/// What [`raise`] would get, found out by a thread that ends with it; when that is not real time, with the
+/// reason.
 ///
 /// # Errors
 /// What would be got in its place, and why.
@@ -114,7 +116,8 @@ fn schedule(policy: libc::c_int, priority: i32) -> io::Result<()> {
     param.sched_priority = priority;
     // once set, only who may raise priorities may take it away
     let policy = policy | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: 0 is the calling thread and `param` lives during the call. Not by libc's function, which musl has as a stub.
+    // SAFETY: 0 is the calling thread and `param` lives during the call. Not by libc's function, which musl
+    // has as a stub.
     let done = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

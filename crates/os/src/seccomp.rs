@@ -1,7 +1,9 @@
-//! seccomp(2), filter mode: a thread gives up all system calls but those of a list, for itself and all it starts, for good.
+//! seccomp(2), filter mode: a thread gives up all system calls but those of a list, for itself and all it
+//! starts, for good.
 //!
-//! What is not in the list is answered with EPERM, not with death: who forwards packets for others must not end because a library asks for something new.
-//! clone3 is answered with ENOSYS, since a filter cannot see its flags; C libraries then take clone, whose flags are looked at, so that no namespace is made.
+//! What is not in the list is answered with EPERM, not with death: who forwards packets for others must not
+//! end because a library asks for something new. clone3 is answered with ENOSYS, since a filter cannot see
+//! its flags; C libraries then take clone, whose flags are looked at, so that no namespace is made.
 
 #![allow(unsafe_code, reason = "prctl with a pointer to a program; the block says why it is sound")]
 
@@ -45,7 +47,8 @@ const fn refuse(errno: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno as u32 & libc::SECCOMP_RET_DATA
 }
 
-/// The program: the processor, then call by call. Linear, but the kernel runs it once for each call and remembers those that it always allows (Linux 5.11).
+/// The program: the processor, then call by call. Linear, but the kernel runs it once for each call and
+/// remembers those that it always allows (Linux 5.11).
 fn program(arch: u32, allowed: &[libc::c_long]) -> Vec<libc::sock_filter> {
     let (yes, no) = (libc::SECCOMP_RET_ALLOW, refuse(libc::EPERM));
     let mut all = vec![
@@ -76,8 +79,9 @@ pub fn is_there() -> bool {
     ARCH.is_some() && unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) } >= 0
 }
 
-/// Gives up all system calls but `allowed`, clone without namespaces, and what was given up before; for the calling thread and all that it starts. The thread must not be able to
-/// gain privileges (`no_new_privs`). False when this kernel or this processor has no filters.
+/// Gives up all system calls but `allowed`, clone without namespaces, and what was given up before; for the
+/// calling thread and all that it starts. The thread must not be able to gain privileges (`no_new_privs`).
+/// False when this kernel or this processor has no filters.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -92,8 +96,9 @@ pub fn restrict(allowed: &[libc::c_long]) -> io::Result<bool> {
     if done == 0 { Ok(true) } else { Err(Error::last_os_error()) }
 }
 
-/// What a program of this kind and `nft` need: memory, files, sockets, threads, time, signals, starting a program. Nothing that changes the machine as a whole, looks into other
-/// processes, loads code into the kernel, mounts, or changes users.
+/// What a program of this kind and `nft` need: memory, files, sockets, threads, time, signals, starting a
+/// program. Nothing that changes the machine as a whole, looks into other processes, loads code into the
+/// kernel, mounts, or changes users.
 pub fn ordinary() -> Vec<libc::c_long> {
     [EVERYWHERE, OF_OLD].concat()
 }

@@ -1,9 +1,12 @@
-//! A TCP port of the kernel's that hears nothing: for a TCP of somebody else's that lives at one of the kernel's own addresses.
+//! A TCP port of the kernel's that hears nothing: for a TCP of somebody else's that lives at one of the
+//! kernel's own addresses.
 //!
-//! Whoever reads and writes packets at an address of the kernel's has a rival: the kernel's TCP knows of no such connection and answers each packet of the
-//! peer's with a RST. So the port is taken from it in the usual way, by a socket that listens there, and that socket has a filter which lets nothing in:
-//! the kernel finds it, asks the filter, and throws the packet away without a word (packet sockets have seen it before). No permission is needed, nobody
-//! else can take the port meanwhile, and nothing is left when the process ends, however it ends.
+//! Whoever reads and writes packets at an address of the kernel's has a rival: the kernel's TCP knows of no
+//! such connection and answers each packet of the peer's with a RST. So the port is taken from it in the
+//! usual way, by a socket that listens there, and that socket has a filter which lets nothing in: the kernel
+//! finds it, asks the filter, and throws the packet away without a word (packet sockets have seen it before).
+//! No permission is needed, nobody else can take the port meanwhile, and nothing is left when the process
+//! ends, however it ends.
 
 #![allow(unsafe_code, reason = "SO_ATTACH_FILTER; the block says why it is sound")]
 
@@ -24,7 +27,8 @@ impl SilentPort {
     /// Takes the port of `at` in the calling thread's network namespace; port 0 is any that is free.
     ///
     /// # Errors
-    /// When the port is taken, the address is not of this namespace, or an ordinary user asks for a port below 1024.
+    /// When the port is taken, the address is not of this namespace, or an ordinary user asks for a port
+    /// below 1024.
     pub fn take(at: SocketAddr) -> io::Result<Self> {
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -54,7 +58,8 @@ fn let_nothing_in(socket: &OwnedFd) -> io::Result<()> {
     let program = libc::sock_fprog { len: 1, filter: nothing.as_mut_ptr() };
     let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
     let len = size_of::<libc::sock_fprog>() as libc::socklen_t;
-    // SAFETY: the kernel copies the program and its one instruction, which live during the call; `len` is the size of `program`.
+    // SAFETY: the kernel copies the program and its one instruction, which live during the call; `len` is the
+    // size of `program`.
     let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const program).cast(), len) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

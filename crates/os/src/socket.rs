@@ -1,6 +1,7 @@
 //! Sockets of the kernel for a driver that has many of them: none of these calls ever waits.
 //!
-//! A socket belongs for ever to the network namespace of the thread that made it: make it in [`crate::namespace::in_network`] and use it anywhere.
+//! A socket belongs for ever to the network namespace of the thread that made it: make it in
+//! [`crate::namespace::in_network`] and use it anywhere.
 
 use crate::sysctl;
 use bentpipe_base::Size;
@@ -77,7 +78,8 @@ pub fn connect(socket: impl AsFd, to: &SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Asks for a receive buffer of `size`; returns what the kernel gave, which holds its bookkeeping too and is twice what was asked.
+/// Asks for a receive buffer of `size`; returns what the kernel gave, which holds its bookkeeping too and is
+/// twice what was asked.
 ///
 /// # Errors
 /// When it is not a socket.
@@ -90,7 +92,8 @@ pub fn set_receive_buffer(socket: impl AsFd, size: Size) -> io::Result<Size> {
     Ok(Size(sockopt::socket_recv_buffer_size(&socket)? as u64))
 }
 
-/// Gives a socket a receive buffer of `size`, bookkeeping included, if it may have all of it; false when it may not, and then nothing is changed.
+/// Gives a socket a receive buffer of `size`, bookkeeping included, if it may have all of it; false when it
+/// may not, and then nothing is changed.
 ///
 /// # Errors
 /// When it is not a socket.

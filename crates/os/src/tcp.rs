@@ -1,7 +1,7 @@
 //! What the kernel knows about one of its TCP connections (TCP_INFO), and what it lets a program ask of it.
 //!
-//! `struct tcp_info` (linux/tcp.h) only ever grows at its end. An older kernel gives a shorter one: what it does not know is zero, and the
-//! few fields where zero would mislead are `None`.
+//! `struct tcp_info` (linux/tcp.h) only ever grows at its end. An older kernel gives a shorter one: what it
+//! does not know is zero, and the few fields where zero would mislead are `None`.
 
 use bentpipe_base::{Duration, Rate, Size};
 use rustix::net::sockopt;
@@ -15,7 +15,8 @@ const LONGEST: usize = 512;
 const SHORTEST: usize = 104;
 /// `tcpi_snd_ssthresh` of a connection that has seen no loss (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// A path that can carry anything does not pace; a socket that was given this rate uses the congestion control's pace.
+/// A path that can carry anything does not pace; a socket that was given this rate uses the congestion
+/// control's pace.
 const ANY_PACE: u64 = u64::MAX - 1;
 /// Seconds (`MAX_TCP_KEEPIDLE`).
 const MAX_KEEP_ALIVE: u64 = 32_767;
@@ -94,7 +95,8 @@ pub struct TcpInfo {
     pub mss: Size,
     /// Largest payload seen from the peer.
     pub peer_mss: Size,
-    /// Segments in the network by our reckoning: sent, not acknowledged; `sacked`, `lost` and `resent` of them.
+    /// Segments in the network by our reckoning: sent, not acknowledged; `sacked`, `lost` and `resent` of
+    /// them.
     pub unacked: u32,
     /// Of the unacknowledged, those that have arrived.
     pub sacked: u32,
@@ -210,7 +212,8 @@ impl TcpInfo {
     }
 }
 
-/// Two shift counts share a byte; which half comes first is the compiler's choice, which follows the byte order.
+/// Two shift counts share a byte; which half comes first is the compiler's choice, which follows the byte
+/// order.
 const fn scales(byte: u8) -> (u8, u8) {
     let (low, high) = (byte & 15, byte >> 4);
     if cfg!(target_endian = "little") { (low, high) } else { (high, low) }
@@ -258,7 +261,8 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
 pub fn unacknowledged(socket: impl AsFd) -> io::Result<Size> {
     let mut bytes: libc::c_int = 0;
     #[allow(unsafe_code, reason = "rustix has no SIOCOUTQ")]
-    // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int to the address, which is that of a live one.
+    // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int to the address, which is that of a live
+    // one.
     let status = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if status < 0 {
         return Err(io::Error::last_os_error());
@@ -283,8 +287,8 @@ pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
     Ok(sockopt::set_tcp_congestion(socket, name)?)
 }
 
-/// Limits the window that a socket announces. The kernel may lift the limit again when it learns about the size of packets
-/// (`tcp_measure_rcv_mss` in net/ipv4/tcp_input.c): look at [`window_clamp`] now and then.
+/// Limits the window that a socket announces. The kernel may lift the limit again when it learns about the
+/// size of packets (`tcp_measure_rcv_mss` in net/ipv4/tcp_input.c): look at [`window_clamp`] now and then.
 ///
 /// # Errors
 /// When it is not a TCP socket.
@@ -327,7 +331,8 @@ pub fn set_user_timeout(socket: impl AsFd, time: Duration) -> io::Result<()> {
     Ok(sockopt::set_tcp_user_timeout(socket, ms)?)
 }
 
-/// Asks a peer that has been silent for `idle`, every `interval`, and gives it up after `count` without an answer. Whole seconds, rounded up, at most 32 767.
+/// Asks a peer that has been silent for `idle`, every `interval`, and gives it up after `count` without an
+/// answer. Whole seconds, rounded up, at most 32 767.
 ///
 /// # Errors
 /// `InvalidInput` for more than 127 questions.
@@ -365,7 +370,8 @@ pub fn set_delayed_ack_max(socket: impl AsFd, most: Duration) -> io::Result<()> 
     since_6_15(set(socket.as_fd(), option::DELACK_MAX_US, int(most.0 / 1000)))
 }
 
-/// Lets a congestion control that does not pace by itself send at the pace of its window, without a limit of its own (`SO_MAX_PACING_RATE`).
+/// Lets a congestion control that does not pace by itself send at the pace of its window, without a limit of
+/// its own (`SO_MAX_PACING_RATE`).
 ///
 /// # Errors
 /// When the kernel does not know it.

@@ -1,7 +1,9 @@
-//! A port that is an interface itself: TUN with super-packets (IFF_VNET_HDR, TUNSETOFFLOAD), as Documentation/networking/tuntap.rst has it.
+//! A port that is an interface itself: TUN with super-packets (IFF_VNET_HDR, TUNSETOFFLOAD), as
+//! Documentation/networking/tuntap.rst has it.
 //!
-//! It saves the second half of a veth pair but needs the device node, which mostly only root may open. The kernel gives no receive time: a packet's
-//! time is when it was read, so what it waited for us counts as delay of the link.
+//! It saves the second half of a veth pair but needs the device node, which mostly only root may open. The
+//! kernel gives no receive time: a packet's time is when it was read, so what it waited for us counts as
+//! delay of the link.
 
 #![allow(unsafe_code, reason = "ioctls of /dev/net/tun; each block says why it is sound")]
 
@@ -180,7 +182,8 @@ impl PacketPort for TunPort {
     }
 }
 
-/// Packets that an interface could not hand to its reader, from /proc/net/dev: the fourth of the eight columns of sending.
+/// Packets that an interface could not hand to its reader, from /proc/net/dev: the fourth of the eight
+/// columns of sending.
 fn transmit_drops(table: &str, name: &str) -> Option<u64> {
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
     line.split_ascii_whitespace().nth(8 + 3)?.parse().ok()
@@ -223,7 +226,8 @@ fn lengthen_queue(name: &str) -> Result<(), PortError> {
         rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(|e| failed(e.into()))?;
     let mut request = named(name);
     request.ifr_ifru.ifru_metric = QUEUE;
-    // SAFETY: SIOCSIFTXQLEN reads an ifreq, which lives during the call; the length is the integer its union begins with.
+    // SAFETY: SIOCSIFTXQLEN reads an ifreq, which lives during the call; the length is the integer its union
+    // begins with.
     unsafe { ioctl(&socket, libc::SIOCSIFTXQLEN as libc::Ioctl, (&raw mut request) as c_ulong) }
         .map_err(failed)
 }

@@ -1,9 +1,11 @@
 //! Waiting for packets or for a time, whichever is first, and not oversleeping.
 //!
-//! A thread that sleeps wakes some microseconds late: the timer's own slack, the scheduler, a processor that was asleep. The longer the sleep, the
-//! deeper the processor's: in a virtual machine 25 us after 50 us, 50 us after 1 ms, 200 to 400 us after 250 ms. So a deadline is approached in stages,
-//! each a shorter sleep that ends before it, and the last bit is spent awake, looking again and again; how much is the caller's choice, who knows what
-//! it costs. By stages the median packet after a quarter of a second leaves 9 us late in place of 360.
+//! A thread that sleeps wakes some microseconds late: the timer's own slack, the scheduler, a processor that
+//! was asleep. The longer the sleep, the deeper the processor's: in a virtual machine 25 us after 50 us, 50
+//! us after 1 ms, 200 to 400 us after 250 ms. So a deadline is approached in stages, each a shorter sleep
+//! that ends before it, and the last bit is spent awake, looking again and again; how much is the caller's
+//! choice, who knows what it costs. By stages the median packet after a quarter of a second leaves 9 us late
+//! in place of 360.
 
 use crate::clock::Clock;
 use bentpipe_base::{Duration, Instant};
@@ -55,8 +57,9 @@ impl Ready {
     }
 }
 
-/// Waits until one of `fds` can be read or until `deadline`; without one, for as long as it takes. The last `spin` before the deadline is
-/// spent awake, and a longer sleep approaches it in stages; with zero it is one sleep. Returns early with nothing when a signal came.
+/// Waits until one of `fds` can be read or until `deadline`; without one, for as long as it takes. The last
+/// `spin` before the deadline is spent awake, and a longer sleep approaches it in stages; with zero it is one
+/// sleep. Returns early with nothing when a signal came.
 ///
 /// # Errors
 /// When there are more than [`MAX_FDS`] descriptors, or the kernel refuses them.
@@ -131,7 +134,8 @@ fn timespec(d: Duration) -> Timespec {
     Timespec { tv_sec: (d.0 / 1_000_000_000) as i64, tv_nsec: (d.0 % 1_000_000_000) as _ }
 }
 
-/// Asks the kernel to wake the calling thread when it asked to be, not up to 50 us later, as is usual to save power. No permission is needed.
+/// Asks the kernel to wake the calling thread when it asked to be, not up to 50 us later, as is usual to save
+/// power. No permission is needed.
 ///
 /// # Errors
 /// When the kernel refuses.

@@ -110,7 +110,8 @@ impl Ruler {
     }
 }
 
-/// The next of 1-2-5 at or above `low` and `high` rounded outwards: whole decades only when there are several.
+/// The next of 1-2-5 at or above `low` and `high` rounded outwards: whole decades only when there are
+/// several.
 fn round_log(low: f64, high: f64, from: i32, to: i32) -> (f64, f64) {
     if to - from > 2 {
         return (decimal(1, from), decimal(1, to));

@@ -1,5 +1,6 @@
-//! Where everything stands, from top to bottom: title, label of the vertical axis, labels of markers, the data, ticks, label of
-//! the horizontal axis, legend, note. Nothing stands inside the data's rectangle but the data.
+//! Where everything stands, from top to bottom: title, label of the vertical axis, labels of markers, the
+//! data, ticks, label of the horizontal axis, legend, note. Nothing stands inside the data's rectangle but
+//! the data.
 
 use crate::axis::{Fit, Ruler};
 use crate::text::{cut, lines, width};

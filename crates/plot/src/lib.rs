@@ -1,9 +1,10 @@
 //! Plots as SVG: a value in, a text out, and the same value gives the same bytes.
 //!
-//! A [`Plot`] is plain data. What a reader would otherwise do by hand is done here: ranges, ticks at 1-2-5 or powers of ten,
-//! a legend below the data, thinning of long series that keeps every peak. Colours are a colour-blind safe palette after Okabe
-//! and Ito ("Color Universal Design", 2008), darkened or lightened for contrast; curves differ in dash or marker too. Styles
-//! are custom properties, so one file is readable in light and dark mode and in print.
+//! A [`Plot`] is plain data. What a reader would otherwise do by hand is done here: ranges, ticks at 1-2-5 or
+//! powers of ten, a legend below the data, thinning of long series that keeps every peak. Colours are a
+//! colour-blind safe palette after Okabe and Ito ("Color Universal Design", 2008), darkened or lightened for
+//! contrast; curves differ in dash or marker too. Styles are custom properties, so one file is readable in
+//! light and dark mode and in print.
 
 mod axis;
 mod layout;

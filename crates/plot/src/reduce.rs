@@ -1,4 +1,5 @@
-//! Thinning: of all points in one column of pixels the first, lowest, highest and last are kept, so no peak is lost.
+//! Thinning: of all points in one column of pixels the first, lowest, highest and last are kept, so no peak
+//! is lost.
 
 /// Width of a column in user units: half a pixel or less on most screens.
 const COLUMN: f64 = 0.5;

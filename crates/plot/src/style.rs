@@ -2,8 +2,8 @@
 
 use crate::{Dash, Marker, Tone};
 
-/// The style of all plots, for one `<style>` element of a page. It also offers `--plot-paper`, `--plot-ink`, `--plot-grid`,
-/// `--plot-grey` and `--plot-1` to `--plot-5` for the page around them.
+/// The style of all plots, for one `<style>` element of a page. It also offers `--plot-paper`, `--plot-ink`,
+/// `--plot-grid`, `--plot-grey` and `--plot-1` to `--plot-5` for the page around them.
 pub const STYLE: &str = "\
 :root{color-scheme:light dark;--plot-paper:#fff;--plot-ink:#1c1c1c;--plot-grid:#dcdcdc;--plot-grey:#6e6e6e;\
 --plot-1:#0072b2;--plot-2:#d55e00;--plot-3:#00805e;--plot-4:#a0497d;--plot-5:#a87000}

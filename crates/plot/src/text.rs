@@ -1,4 +1,5 @@
-//! Letters: escaping, widths and line breaks. Widths are estimates, on the generous side, since every machine has other fonts.
+//! Letters: escaping, widths and line breaks. Widths are estimates, on the generous side, since every machine
+//! has other fonts.
 
 use core::fmt::Write as _;
 

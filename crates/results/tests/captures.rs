@@ -178,7 +178,8 @@ fn tcptrace_counts_our_retransmissions() {
     assert_eq!(counted, report.flows[0].tcp().unwrap().retransmits, "{told}");
 }
 
-/// Every file is one place, so nothing is seen twice. Some of what was sent again `tshark` calls out of order: within 3 ms of new data it cannot tell.
+/// Every file is one place, so nothing is seen twice. Some of what was sent again `tshark` calls out of
+/// order: within 3 ms of new data it cannot tell.
 #[test]
 fn tshark_counts_our_retransmissions() {
     let test = "tshark_counts_our_retransmissions";

@@ -1,4 +1,5 @@
-//! Quantities outside scenario files, as `--expect` takes them: `1 Mbit/s`, `500 ms`, `3 packets`, `5 %`, `0.9`.
+//! Quantities outside scenario files, as `--expect` takes them: `1 Mbit/s`, `500 ms`, `3 packets`, `5 %`,
+//! `0.9`.
 
 use crate::quantity::{BUFFER, Dimension, RATE, TIME, Unit, WINDOW, split};
 

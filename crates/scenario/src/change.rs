@@ -1,4 +1,5 @@
-//! Changes of a running link as a user writes them: the words of `bentpipe link set`, read as the keys of a timeline are.
+//! Changes of a running link as a user writes them: the words of `bentpipe link set`, read as the keys of a
+//! timeline are.
 
 use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
 use crate::form::Read;
@@ -14,7 +15,8 @@ const KEYS: [&str; 6] = ["rate", "delay", "buffer", "loss", "ber", "up"];
 /// Longest word.
 const MAX_WORD: usize = 4096;
 
-/// Reads `KEY=VALUE` words: `rate=5Mbit/s`, `delay=300ms`, `buffer=50packets`, `loss=1e-3`, `ber=1e-7`, `up=off`.
+/// Reads `KEY=VALUE` words: `rate=5Mbit/s`, `delay=300ms`, `buffer=50packets`, `loss=1e-3`, `ber=1e-7`,
+/// `up=off`.
 ///
 /// # Errors
 /// The first word that is wrong, with the guilty part underlined.

@@ -107,7 +107,8 @@ pub(crate) trait Keys: Sized {
     const INFO: TableInfo;
     /// The same, to point at.
     const REF: &'static TableInfo = &Self::INFO;
-    /// Reads the keys of this table and leaves alone those it does not know. `whose` names the table in errors.
+    /// Reads the keys of this table and leaves alone those it does not know. `whose` names the table in
+    /// errors.
     fn pick(table: &Table, span: Span, whose: &str) -> Result<Self>;
     /// What is missing here is taken from `base`.
     #[must_use]
@@ -202,7 +203,8 @@ pub(crate) const fn plain(name: &'static str) -> &'static str {
 
 /// Declares a table of keys: a struct to hold them, and its description.
 ///
-/// Keys under `required` must be given. The default of the others is documentation; what it means is up to `resolve`.
+/// Keys under `required` must be given. The default of the others is documentation; what it means is up to
+/// `resolve`.
 macro_rules! table {
     ($(#[doc = $doc:literal])* struct $Name:ident $title:literal {
         $(required { $( $(#[doc = $rdoc:literal])* $rkey:ident : $R:ty, )* })?

@@ -1,7 +1,8 @@
 //! Scenario files: TOML with units, parameters and errors that point at the guilty character.
 //!
-//! [`load`] turns the text of a file into a [`Scenario`], a value with nothing left to interpret. [`to_toml`] writes
-//! one back, every default explicit. This crate reads no files and prints nothing: the caller brings the text.
+//! [`load`] turns the text of a file into a [`Scenario`], a value with nothing left to interpret. [`to_toml`]
+//! writes one back, every default explicit. This crate reads no files and prints nothing: the caller brings
+//! the text.
 //!
 //! The way of a file: `value` (TOML with places) -> `parameters` (`--set`, `"$name"`) -> `keys` (types and
 //! units) -> `resolve` (names, counts, limits).
@@ -47,8 +48,8 @@ use value::{Kind, Value};
 
 /// Reads a scenario.
 ///
-/// `sets` are the name and value of each `--set` on the command line, in order; the last one of a name wins. `seed`
-/// replaces the file's. A scenario that names trace files needs [`load_with`].
+/// `sets` are the name and value of each `--set` on the command line, in order; the last one of a name wins.
+/// `seed` replaces the file's. A scenario that names trace files needs [`load_with`].
 ///
 /// # Errors
 /// The first error in the file or in `sets`, pointing at the guilty characters. Any text is safe to pass.
@@ -60,7 +61,8 @@ pub fn load(
     load_with(source, sets, seed, &trace::NoFiles)
 }
 
-/// Reads a scenario that may name files, which `files` brings. Paths are as the scenario says them; what they are relative to is up to `files`.
+/// Reads a scenario that may name files, which `files` brings. Paths are as the scenario says them; what they
+/// are relative to is up to `files`.
 ///
 /// # Errors
 /// As [`load`]; and a file that cannot be read or has a wrong line, which is named.

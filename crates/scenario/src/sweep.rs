@@ -37,8 +37,8 @@ pub struct Precision {
 /// Reads the `[sweep]` of a scenario file; `None` when it has none.
 ///
 /// # Errors
-/// The first error in the table, an axis that is no parameter, and text that is no scenario file. The rest of the file
-/// is left to [`crate::load`].
+/// The first error in the table, an axis that is no parameter, and text that is no scenario file. The rest of
+/// the file is left to [`crate::load`].
 pub fn sweep(source: &Source) -> core::result::Result<Option<SweepSpec>, Box<Diagnostic>> {
     read(source).map_err(|fault| fault.place(&Sources::new(source, &[])))
 }

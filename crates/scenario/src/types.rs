@@ -56,7 +56,8 @@ pub struct ReferenceSpec {
 pub struct GatewaySpec {
     /// Unique name.
     pub name: String,
-    /// The hop: it sends into this direction, and what comes over the other direction of the link passes through it as well.
+    /// The hop: it sends into this direction, and what comes over the other direction of the link passes
+    /// through it as well.
     pub at: Direction,
     /// How it works.
     pub config: bentpipe_gateway::Config,
@@ -94,8 +95,8 @@ pub struct InstrumentSpec {
 /// What an instrument looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstrumentKind {
-    /// A narrow channel beside a link that carries a known bit pattern in a loop: counts wrong bits and errored seconds. It sees the link's
-    /// bit error rate and uses none of its capacity.
+    /// A narrow channel beside a link that carries a known bit pattern in a loop: counts wrong bits and
+    /// errored seconds. It sees the link's bit error rate and uses none of its capacity.
     SideChannel {
         /// The direction whose errors it sees.
         link: Direction,
@@ -161,7 +162,8 @@ pub struct NodeSpec {
     pub name: String,
     /// What it is.
     pub kind: NodeKind,
-    /// Explicit static routes, destination host index -> link index; all else follows the fewest hops (first link in file order on ties).
+    /// Explicit static routes, destination host index -> link index; all else follows the fewest hops (first
+    /// link in file order on ties).
     pub routes: Vec<(usize, usize)>,
 }
 
@@ -260,8 +262,8 @@ pub enum App {
     Transfer(Size),
     /// Sends this much at the given rate, for as long as the run lasts.
     Rate(Rate),
-    /// Asks and gets answers over one connection, as a browser does: the data flows back. The next question follows the last byte
-    /// of the answer after a time to think.
+    /// Asks and gets answers over one connection, as a browser does: the data flows back. The next question
+    /// follows the last byte of the answer after a time to think.
     Requests {
         /// Bytes of a question.
         request: Size,

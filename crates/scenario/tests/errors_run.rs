@@ -1,4 +1,5 @@
-//! Timelines, instruments, captures and applications that cannot be: the message, the place and the label of each error.
+//! Timelines, instruments, captures and applications that cannot be: the message, the place and the label of
+//! each error.
 
 mod support;
 

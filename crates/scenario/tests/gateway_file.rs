@@ -17,7 +17,8 @@ fn loads(text: &str) -> GatewayFile {
     read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The first lines of a refusal, without the picture's frame: message, `line:column`, what is underlined, label, help.
+/// The first lines of a refusal, without the picture's frame: message, `line:column`, what is underlined,
+/// label, help.
 #[track_caller]
 fn refuses(text: &str, wanted: &str) {
     let error = read(text).expect_err("it must be refused");

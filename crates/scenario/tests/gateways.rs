@@ -1,4 +1,5 @@
-//! Gateways, receivers that differ from their senders, and figures of others: what is read, and what is refused.
+//! Gateways, receivers that differ from their senders, and figures of others: what is read, and what is
+//! refused.
 
 mod support;
 
@@ -98,7 +99,8 @@ fn what_cannot_be_is_refused_where_it_stands() {
     points_at(&text, "there is no link `botleneck`", "\"botleneck\"", "did you mean `bottleneck`?");
 }
 
-/// A gateway that shapes above the rate of its hop does harm: where the rate changes somebody must say what it should be.
+/// A gateway that shapes above the rate of its hop does harm: where the rate changes somebody must say what
+/// it should be.
 #[test]
 fn a_hop_whose_rate_changes_needs_a_rate_for_its_gateway() {
     let changing = [

@@ -99,7 +99,8 @@ fn without_options_a_host_has_the_defaults() {
     assert_eq!((flow.app, flow.reader, flow.start), (App::Bulk, Reader::Eager, Start::At(Instant::ZERO)));
 }
 
-/// A Linux host: its defaults, and what is written beside it; without SACK where the scheme makes no use of it.
+/// A Linux host: its defaults, and what is written beside it; without SACK where the scheme makes no use of
+/// it.
 #[test]
 fn a_linux_host_has_the_defaults_of_linux() {
     let with = |lines: &str| {

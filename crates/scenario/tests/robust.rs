@@ -1,4 +1,5 @@
-//! Whatever is thrown at `load`, it answers: with a scenario that survives being written and read, or with a diagnostic.
+//! Whatever is thrown at `load`, it answers: with a scenario that survives being written and read, or with a
+//! diagnostic.
 
 mod support;
 

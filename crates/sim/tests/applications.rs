@@ -1,4 +1,5 @@
-//! Applications over whole paths against closed forms: requests, typing, datagrams in a queue, transfers over several connections.
+//! Applications over whole paths against closed forms: requests, typing, datagrams in a queue, transfers over
+//! several connections.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -41,8 +42,8 @@ fn web(request: u64, response: u64, think: Duration, count: u64) -> Scenario {
     s
 }
 
-/// 30 segments from an initial window of 2 leave in flights of 2, 4, 8 and 16: 4 round trips, the request's way included. After that the window
-/// holds them all: 1 round trip.
+/// 30 segments from an initial window of 2 leave in flights of 2, 4, 8 and 16: 4 round trips, the request's
+/// way included. After that the window holds them all: 1 round trip.
 #[test]
 fn an_answer_takes_the_round_trips_of_slow_start() {
     let one = run(&web(300, 30_000, Duration::ZERO, 1));
@@ -71,7 +72,8 @@ fn an_answer_takes_the_round_trips_of_slow_start() {
     assert!(three.to_text().contains("3 answers complete after 60"), "{}", three.to_text());
 }
 
-/// 10 segments of a request from the same window: 2, 4 and the rest in three round trips, the last of which brings a small answer.
+/// 10 segments of a request from the same window: 2, 4 and the rest in three round trips, the last of which
+/// brings a small answer.
 #[test]
 fn a_request_larger_than_the_window_takes_its_round_trips_too() {
     let r = run(&web(10_000, 500, Duration::ZERO, 1)).flows[0].tcp().unwrap().requests.clone().unwrap();
@@ -79,7 +81,8 @@ fn a_request_larger_than_the_window_takes_its_round_trips_too() {
     assert!((1800.0..1801.0).contains(&first), "{first} ms");
 }
 
-/// RFC 5681, section 4.1: after a pause of more than a retransmission timeout the server starts over from its initial window.
+/// RFC 5681, section 4.1: after a pause of more than a retransmission timeout the server starts over from its
+/// initial window.
 #[test]
 fn thinking_long_costs_the_window_where_idle_windows_restart() {
     let mut s = web(300, 30_000, seconds(1000), 5);
@@ -100,7 +103,8 @@ fn a_slow_reader_of_answers_holds_the_server() {
     let report = run(&s);
     let flow = &report.flows[0];
     let took = flow.tcp().unwrap().requests.clone().unwrap().response_ms.min.unwrap() / 1e3;
-    // 60 s of reading and a round trip; and the flights of slow start below the 30 kB that are read in one cost (28 + 26 + 22 + 14) / 30 of it
+    // 60 s of reading and a round trip; and the flights of slow start below the 30 kB that are read in one
+    // cost (28 + 26 + 22 + 14) / 30 of it
     assert!((62.3..62.5).contains(&took), "3 MB at 400 kbit/s are 60 s: {took}");
     assert!(flow.tcp().unwrap().limited_by.receiver_window > 0.8, "{flow:?}");
 }
@@ -117,16 +121,18 @@ fn typing(nagle: bool) -> Report {
 #[test]
 fn without_nagle_a_key_takes_a_round_trip() {
     let t = typing(false).flows[0].tcp().unwrap().telnet.clone().unwrap();
-    // 4000 s / 200 ms, 4 standard deviations of a Poisson number; the last round trip's are not acknowledged yet
+    // 4000 s / 200 ms, 4 standard deviations of a Poisson number; the last round trip's are not acknowledged
+    // yet
     assert!((20_000 - 566..20_000 + 566).contains(&t.writes), "{}", t.writes);
     assert!(t.acknowledged <= t.writes && t.acknowledged + 30 > t.writes);
     assert!((600.0..600.1).contains(&t.ack_ms.min.unwrap()));
     assert!((t.ack_ms.p99.unwrap() - 600.0).abs() < 600.0 * 0.004, "{:?}", t.ack_ms);
 }
 
-/// With it, what is typed during a round trip R waits for its end and leaves as one segment. Of all writes a share a = p / (k + p) finds nothing in flight and takes
-/// R, where k = R / gap is the mean number typed in a round trip and p = exp(-k) the chance that none is; the others take R plus a wait that is uniform in
-/// [0, R). So the quantile q is R (1 + (q - a) / (1 - a)).
+/// With it, what is typed during a round trip R waits for its end and leaves as one segment. Of all writes a
+/// share a = p / (k + p) finds nothing in flight and takes R, where k = R / gap is the mean number typed in a
+/// round trip and p = exp(-k) the chance that none is; the others take R plus a wait that is uniform in [0,
+/// R). So the quantile q is R (1 + (q - a) / (1 - a)).
 #[test]
 fn with_nagle_a_key_waits_for_the_one_before() {
     let report = typing(true);
@@ -134,7 +140,8 @@ fn with_nagle_a_key_waits_for_the_one_before() {
     let (round_trip, typed) = (600.0, 3.0);
     let none_typed = 0.049_787_068; // exp(-3)
     let alone = none_typed / (typed + none_typed);
-    // the histogram is within 0.4 %; 4 standard errors of a quantile of 20 000 writes are 9 ms at the median, less at the end
+    // the histogram is within 0.4 %; 4 standard errors of a quantile of 20 000 writes are 9 ms at the median,
+    // less at the end
     for (q, got) in [(0.5, t.ack_ms.p50.unwrap()), (0.99, t.ack_ms.p99.unwrap())] {
         let expected = round_trip * (1.0 + (q - alone) / (1.0 - alone));
         assert!((got - expected).abs() < 9.0 + 0.004 * expected, "{q}: {got} ms, expected {expected}");
@@ -144,8 +151,8 @@ fn with_nagle_a_key_waits_for_the_one_before() {
     assert!(report.to_text().contains("writes acknowledged: after "), "{}", report.to_text());
 }
 
-/// Poisson arrivals at a link that serves each in 1 ms: M/D/1. The mean wait is rho / (2 (1 - rho)) service times and, by Little's law, the mean
-/// number waiting rho^2 / (2 (1 - rho)).
+/// Poisson arrivals at a link that serves each in 1 ms: M/D/1. The mean wait is rho / (2 (1 - rho)) service
+/// times and, by Little's law, the mean number waiting rho^2 / (2 (1 - rho)).
 fn md1(rho: f64, seed: u64) -> (f64, f64) {
     // 972 B and 28 B of headers are 1 ms at 8 Mbit/s
     let pattern = Pattern::Poisson(bps((rho * 7_776_000.0) as u64));
@@ -169,7 +176,8 @@ fn poisson_datagrams_wait_as_in_an_md1_queue() {
             let mean = got.iter().sum::<f64>() / n;
             let variance = got.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / (n - 1.0);
             let error = (variance / n).sqrt();
-            // Student's t with 9 degrees of freedom exceeds 6.6 once in 10 000; and the runs must be long enough to say something
+            // Student's t with 9 degrees of freedom exceeds 6.6 once in 10 000; and the runs must be long
+            // enough to say something
             assert!((mean - expected).abs() < 6.6 * error, "{what} at {rho}: {mean} +- {error}, {expected}");
             assert!(error < 0.015 * expected, "{what} at {rho}: {mean} +- {error}");
         };
@@ -266,8 +274,8 @@ fn a_transfer_over_four_connections_is_complete_with_the_last() {
     );
 }
 
-/// One reads at 200 kbit/s: 250 kB take it 10 s, less the window that may lie unread as the last byte is acknowledged (2 s). One pauses from 1 s to 20 s: then
-/// the rest follows.
+/// One reads at 200 kbit/s: 250 kB take it 10 s, less the window that may lie unread as the last byte is
+/// acknowledged (2 s). One pauses from 1 s to 20 s: then the rest follows.
 #[test]
 fn slow_and_pausing_readers_hold_only_their_connection() {
     let mut s = parallel();
@@ -288,7 +296,8 @@ fn slow_and_pausing_readers_hold_only_their_connection() {
     assert!((report.simulated_s - 100.0).abs() < 1e-9 && report.to_text().contains("not complete"));
 }
 
-/// All kinds at once: the same bytes again, others with another seed, and a flow more shifts no random number of the others.
+/// All kinds at once: the same bytes again, others with another seed, and a flow more shifts no random number
+/// of the others.
 #[test]
 fn a_mixed_run_repeats_byte_for_byte() {
     let mixed = |seed, more: bool| {

@@ -33,7 +33,8 @@ fn moved(report: &Report) -> String {
     format!("{}{}", value["flows"], value["links"])
 }
 
-/// Beside a host, beside a router, at both ends of a link, on the way of the data and on that of the ACKs: what only passes arrives at the same time.
+/// Beside a host, beside a router, at both ends of a link, on the way of the data and on that of the ACKs:
+/// what only passes arrives at the same time.
 #[test]
 fn a_gateway_that_passes_everything_changes_nothing() {
     let graph = edit(GRAPH, "duration = \"100 s\"", "duration = \"20 s\"");
@@ -75,7 +76,8 @@ fn a_live_network_passes_through_its_gateways() {
     }
 }
 
-/// W/T, counted with the 54 B of headers of each 1460 B of payload, as the paper counts: what has no gateway obeys it within 3 %.
+/// W/T, counted with the 54 B of headers of each 1460 B of payload, as the paper counts: what has no gateway
+/// obeys it within 3 %.
 #[test]
 fn the_cases_of_table_2_without_a_gateway_follow_the_model() {
     let report = run(&file("supercharger", &[]));
@@ -114,7 +116,8 @@ fn what_links_carried_is_reported_where_it_was_asked_for() {
     let (asked, silent) = (run(&loads(&asked, &[])), run(&loads(&silent, &[])));
     assert!(silent.links.iter().all(|l| l.carried_bps.is_none()));
     assert!(!silent.to_json().contains("carried") && asked.to_json().contains("\"carried_bps\""));
-    // segments of 1000 B with 52 B of headers; what is on its way at both ends of the interval may differ by a window
+    // segments of 1000 B with 52 B of headers; what is on its way at both ends of the interval may differ by
+    // a window
     let carried = asked.links[0].carried_bps.unwrap();
     let goodput = asked.total.goodput_bps;
     assert!((carried / (goodput * 1052.0 / 1000.0) - 1.0).abs() < 0.05, "{carried} {goodput}");

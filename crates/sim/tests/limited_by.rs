@@ -1,4 +1,5 @@
-//! For each cause a scenario built for it, in which it has the largest share; and what must hold of every report.
+//! For each cause a scenario built for it, in which it has the largest share; and what must hold of every
+//! report.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -100,8 +101,8 @@ fn packets_are_accounted_for() {
     assert_eq!(link("dst1-access-return").packets, link("bottleneck-return").packets);
 }
 
-/// A window that tunes itself goes by the round trip under load: one that went by the handshake's would stop at twice what is read in 20 ms, 25 kB
-/// for ever, and the deep queue would never fill.
+/// A window that tunes itself goes by the round trip under load: one that went by the handshake's would stop
+/// at twice what is read in 20 ms, 25 kB for ever, and the deep queue would never fill.
 #[test]
 fn limited_by_a_window_that_grows_with_the_queue() {
     let text = "schema = 1\ntitle = \"deep queue\"\nduration = \"60 s\"\n\

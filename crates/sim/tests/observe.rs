@@ -134,7 +134,8 @@ fn instruments_write_a_row_for_each_interval() {
     let [bert, router, bins] = &report.instruments[..] else { panic!("three instruments") };
     // the last interval is cut by the end of the run
     assert_eq!((bert.rows.len(), router.rows.len(), bins.rows.len()), (7, 10, 3));
-    // 256 kbit/s x 1e-6 = 0.256 wrong bits a second: 25.6 in all, 4 sigma = 20; 1 - exp(-0.256) of 100 s = 22.6, 4 sigma = 17
+    // 256 kbit/s x 1e-6 = 0.256 wrong bits a second: 25.6 in all, 4 sigma = 20; 1 - exp(-0.256) of 100 s =
+    // 22.6, 4 sigma = 17
     let seconds: f64 = bert.rows.iter().map(|r| r[4]).sum();
     assert!((6.0..=40.0).contains(&seconds), "{seconds} errored seconds");
     let bits: f64 =
@@ -150,7 +151,8 @@ fn instruments_write_a_row_for_each_interval() {
     assert!((goodput * 8.0 / report.total.goodput_bps - 1.0).abs() < 1e-9);
 }
 
-/// A run that waits for its flows ends where its measure begins when all have finished before, however it is watched.
+/// A run that waits for its flows ends where its measure begins when all have finished before, however it is
+/// watched.
 #[test]
 fn flows_that_finish_before_the_measure_begins_end_the_run_there() {
     let text = include_str!("../../../scenarios/transfer.toml");
@@ -162,7 +164,8 @@ fn flows_that_finish_before_the_measure_begins_end_the_run_there() {
     assert_eq!(report.to_json(), watched(&scenario).0.to_json());
 }
 
-/// With slots that differ by seconds and packets that overtake, a SYN sent twice comes when all is over: it opens a connection that hides nothing.
+/// With slots that differ by seconds and packets that overtake, a SYN sent twice comes when all is over: it
+/// opens a connection that hides nothing.
 #[test]
 fn a_syn_that_comes_late_changes_no_figures() {
     let text = "schema = 1\ntitle = \"late\"\nduration = \"60 s\"\n\
@@ -181,7 +184,8 @@ fn a_syn_that_comes_late_changes_no_figures() {
     }
 }
 
-/// A side channel looks once a second. Where its intervals are not whole seconds, its rows are means over the seconds that it looked in.
+/// A side channel looks once a second. Where its intervals are not whole seconds, its rows are means over the
+/// seconds that it looked in.
 #[test]
 fn a_side_channel_with_broken_seconds_sees_the_rate_of_the_link() {
     let mut scenario =
@@ -234,7 +238,8 @@ fn a_short_last_interval_and_shares_add_up() {
     assert!(lossy > 10, "{lossy} intervals with losses");
 }
 
-/// A trace of opportunities takes the place of the link's rate, also in what the report compares with: 1504 B a millisecond are 12.032 Mbit/s.
+/// A trace of opportunities takes the place of the link's rate, also in what the report compares with: 1504 B
+/// a millisecond are 12.032 Mbit/s.
 #[test]
 fn goodput_over_a_trace_is_compared_with_the_trace() {
     let text = "schema = 1\ntitle = \"trace\"\nduration = \"10 s\"\n\

@@ -6,7 +6,8 @@ use bentpipe_report::Report;
 use bentpipe_scenario::{Source, load};
 use bentpipe_sim::run;
 
-/// Bulk transfers of `bulk` flows over 10 Mbit/s and a round trip of 50 ms, whose queue holds 600 ms; and 64 kbit/s of datagrams beside them, as of a call.
+/// Bulk transfers of `bulk` flows over 10 Mbit/s and a round trip of 50 ms, whose queue holds 600 ms; and 64
+/// kbit/s of datagrams beside them, as of a call.
 fn report(discipline: &str, bulk: usize, ecn: bool, seed: u64) -> Report {
     let text = format!(
         "schema = 1\ntitle = \"queues\"\nduration = \"60 s\"\nmeasure = {{ from = \"10 s\", to = \"60 s\" }}\n\
@@ -24,7 +25,8 @@ fn report(discipline: &str, bulk: usize, ecn: bool, seed: u64) -> Report {
     run(&scenario)
 }
 
-/// Worst one-way delay of the call's datagrams but for one in a hundred, in ms, and the goodput of the others.
+/// Worst one-way delay of the call's datagrams but for one in a hundred, in ms, and the goodput of the
+/// others.
 fn call(report: &Report) -> (f64, f64) {
     let call = report.flows.last().unwrap();
     let bulk: f64 = report.flows[..report.flows.len() - 1].iter().map(|f| f.goodput_bps).sum();

@@ -1,7 +1,9 @@
-//! What a gateway must reach in the paper's test bed, simulated: rates, queues, losses that senders never hear of, readers of every pace.
+//! What a gateway must reach in the paper's test bed, simulated: rates, queues, losses that senders never
+//! hear of, readers of every pace.
 //!
-//! Bounds, with N packets in a round trip at full rate: an old receiver loses nearly a round trip for each loss, so 1/(1 + pN) of the hop is left, or
-//! (1/k)/(1 + p^k N) with k copies; a modern one loses the packet, so 1 - p.
+//! Bounds, with N packets in a round trip at full rate: an old receiver loses nearly a round trip for each
+//! loss, so 1/(1 + pN) of the hop is left, or (1/k)/(1 + p^k N) with k copies; a modern one loses the packet,
+//! so 1 - p.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 
@@ -92,7 +94,8 @@ fn an_old_receiver_under_loss_comes_close_to_the_bound() {
             })
             .sum::<f64>()
             / 5.0;
-        // the bound takes a loss to cost N packets; the receiver keeps 44 of them, and losses that are close together cost less
+        // the bound takes a loss to cost N packets; the receiver keeps 44 of them, and losses that are close
+        // together cost less
         assert!((0.97 * bound..1.15 * bound).contains(&mean), "{loss}: {mean} of {bound}");
     }
 }
@@ -184,8 +187,9 @@ fn slow_readers_get_their_rate() {
     }
 }
 
-/// A reader that changes costs a round trip of product when it becomes slower, and a round trip of waiting when it becomes faster: of 24 and 2 Mbit/s in turn, each for 5 s, no
-/// gateway gets more than 10.3 Mbit/s, of 18 and 9 no more than 11.8.
+/// A reader that changes costs a round trip of product when it becomes slower, and a round trip of waiting
+/// when it becomes faster: of 24 and 2 Mbit/s in turn, each for 5 s, no gateway gets more than 10.3 Mbit/s,
+/// of 18 and 9 no more than 11.8.
 #[test]
 fn readers_that_change_are_followed() {
     for (fast, slow, least) in [(24, 2, 9.3), (18, 9, 10.6)] {
@@ -196,8 +200,9 @@ fn readers_that_change_are_followed() {
     }
 }
 
-/// A hop with frames delivers in bursts. Of 20 ms each the buffer of 64 KB holds one and the hop is full; of 40 ms it does not, and no more than a buffer per frame gets through, 13.1
-/// Mbit/s. What finds the buffer full is no loss of the hop, and brings no copies.
+/// A hop with frames delivers in bursts. Of 20 ms each the buffer of 64 KB holds one and the hop is full; of
+/// 40 ms it does not, and no more than a buffer per frame gets through, 13.1 Mbit/s. What finds the buffer
+/// full is no loss of the hop, and brings no copies.
 #[test]
 fn bursts_of_a_hop_with_frames_fit_the_receivers_buffer() {
     for (frame_ms, least) in [(20_usize, 22.0), (40, 0.85 * 13.1)] {

@@ -1,7 +1,8 @@
 //! An acknowledgment: ACK -> scoreboard -> recovery -> scheme.
 //!
-//! Sources: RFC 9293, section 3.10.7.4 (fifth check) and RFC 5961, section 5 (acceptable acknowledgments), RFC 6298 (timer),
-//! RFC 8985, section 7 (tail loss probe). Which bytes are lost is the recovery module's answer; what to do about it, the scheme's.
+//! Sources: RFC 9293, section 3.10.7.4 (fifth check) and RFC 5961, section 5 (acceptable acknowledgments),
+//! RFC 6298 (timer), RFC 8985, section 7 (tail loss probe). Which bytes are lost is the recovery module's
+//! answer; what to do about it, the scheme's.
 
 use crate::board::Digest;
 use crate::cc::{Ack, Episode, Grant, Loss, LossCause};
@@ -36,7 +37,8 @@ impl Connection {
             return false;
         };
         if ack < self.board.una() {
-            // one that a later one overtook: its text and its blocks may still count, its number and window do not
+            // one that a later one overtook: its text and its blocks may still count, its number and window
+            // do not
             if self.agreed.sack && !segment.tcp.sack.is_empty() && !self.board.is_empty() {
                 self.take_ack(cx, segment, ack, false);
             }
@@ -56,7 +58,8 @@ impl Connection {
         true
     }
 
-    /// The position that a segment acknowledges; `None` if that was never sent, or is older than the largest window (RFC 5961, section 5.2).
+    /// The position that a segment acknowledges; `None` if that was never sent, or is older than the largest
+    /// window (RFC 5961, section 5.2).
     pub(crate) fn acknowledged(&self, segment: &Packet) -> Option<u64> {
         let (una, next) = (self.board.una(), self.board.next());
         let ack = self.iss.offset_near(segment.tcp.ack, una)?;
@@ -85,7 +88,8 @@ impl Connection {
         changed
     }
 
-    /// One that was overtaken (`ack` below SND.UNA) brings its blocks: RFC 6675, section 5, calls Update() for any. Its round trip and its ECN echo are out of date.
+    /// One that was overtaken (`ack` below SND.UNA) brings its blocks: RFC 6675, section 5, calls Update()
+    /// for any. Its round trip and its ECN echo are out of date.
     fn take_ack(&mut self, cx: &mut Cx<'_>, segment: &Packet, ack: u64, window_changed: bool) {
         let limited_by = self.growth_limit(cx.now);
         let una = self.board.una();
@@ -127,7 +131,8 @@ impl Connection {
             && segment.seq_len() == 0;
         self.answer_tail_probe(cx, &digest, bare);
         if overtaken && self.linux() {
-            self.after_ack(cx, &digest, &finding); // `tcp_ack`, `old_ack`: it neither grows the window nor clocks its reduction
+            // `tcp_ack`, `old_ack`: it neither grows the window nor clocks its reduction
+            self.after_ack(cx, &digest, &finding);
             return;
         }
         let marked = !overtaken && self.ecn_echo(cx, segment);
@@ -154,7 +159,8 @@ impl Connection {
         self.after_ack(cx, &digest, &finding);
     }
 
-    /// Where recovery stands, as the scheme is told: nothing grows either while a mark lowers the window of a Linux host.
+    /// Where recovery stands, as the scheme is told: nothing grows either while a mark lowers the window of a
+    /// Linux host.
     fn episode_told(&self, finding: &Finding) -> Episode {
         let again = self.linux() && finding.loss.is_some();
         match self.recovery.episode() {
@@ -173,7 +179,8 @@ impl Connection {
         }
     }
 
-    /// Comes before all else that an acknowledgment means: a DSACK that our own probe caused says nothing to anybody else.
+    /// Comes before all else that an acknowledgment means: a DSACK that our own probe caused says nothing to
+    /// anybody else.
     fn claim_probes(&mut self, now: Instant, segment: &Packet, bare: bool, digest: &mut Digest) -> Claim {
         let patience = self.rtt.rto() * 2;
         let soonest = self.rtt.min().unwrap_or_default() / 2;
@@ -337,7 +344,8 @@ impl Connection {
     /// Timers and counters.
     fn after_ack(&mut self, cx: &Cx<'_>, digest: &Digest, finding: &Finding) {
         self.stats.bytes_acked = Size(self.board.una().saturating_sub(1).min(self.written - 1));
-        // RFC 6582: within NewReno's recovery only the first partial ACK restarts the timer; Linux restarts it with each
+        // RFC 6582: within NewReno's recovery only the first partial ACK restarts the timer; Linux restarts
+        // it with each
         let newreno = !self.linux()
             && self.recovery.episode() == Episode::Fast
             && !matches!(self.recovery.detection(), Detection::Sack | Detection::Rack);
@@ -434,7 +442,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5681, section 4.1, and RFC 7661, section 4.4: after an idle or unused time the window must be earned again.
+    /// RFC 5681, section 4.1, and RFC 7661, section 4.4: after an idle or unused time the window must be
+    /// earned again.
     pub(crate) fn validate_window(&mut self, cx: &mut Cx<'_>) {
         if !self.board.is_empty() {
             return;

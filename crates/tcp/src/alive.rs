@@ -1,13 +1,17 @@
 //! Is the peer still there? The user timeout and keep-alives.
 //!
-//! Sources: RFC 9293, sections 3.9.1 and 3.10.8 (user timeout), 3.8.4 (keep-alives); RFC 5482 (what a user timeout is; its option, which tells the peer, is not sent).
-//! - User timeout: what was sent, or probes into a closed window, stay without progress that long: the connection is over, and nobody is told. It counts in place of
-//!   the number of timeouts, whatever a peer answers with a closed window (Linux: `TCP_USER_TIMEOUT`).
-//! - Keep-alives: nothing was heard for `idle`, and nothing is outstanding: a segment without text from before SND.NXT draws an ACK. After `count` of them without any
-//!   answer, `interval` apart, the connection is reset. With a user timeout that decides (`tcp_keepalive_timer`).
+//! Sources: RFC 9293, sections 3.9.1 and 3.10.8 (user timeout), 3.8.4 (keep-alives); RFC 5482 (what a user
+//! timeout is; its option, which tells the peer, is not sent).
+//! - User timeout: what was sent, or probes into a closed window, stay without progress that long: the
+//!   connection is over, and nobody is told. It counts in place of the number of timeouts, whatever a peer
+//!   answers with a closed window (Linux: `TCP_USER_TIMEOUT`).
+//! - Keep-alives: nothing was heard for `idle`, and nothing is outstanding: a segment without text from
+//!   before SND.NXT draws an ACK. After `count` of them without any answer, `interval` apart, the connection
+//!   is reset. With a user timeout that decides (`tcp_keepalive_timer`).
 //!
-//! One timer serves both. It is not moved when something is heard or acknowledged: it looks when it is due, and waits on.
-//! Defaults: both off, as RFC 9293 asks for keep-alives; `idle` 2 h, `interval` 75 s, `count` 9.
+//! One timer serves both. It is not moved when something is heard or acknowledged: it looks when it is due,
+//! and waits on. Defaults: both off, as RFC 9293 asks for keep-alives; `idle` 2 h, `interval` 75 s, `count`
+//! 9.
 
 use crate::config::KeepAlive;
 use crate::connection::Connection;

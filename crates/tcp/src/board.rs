@@ -1,8 +1,8 @@
 //! The scoreboard: every segment sent and not yet cumulatively acknowledged, and what is known of it.
 //!
-//! Segments stand in order of sequence. Each is in flight, selectively acknowledged, or believed lost; a lost one may have a
-//! retransmission in flight. Byte counts of each kind are kept, so `pipe` (RFC 6675, section 4) is a subtraction.
-//! Which segments are lost is decided by the recovery module, not here.
+//! Segments stand in order of sequence. Each is in flight, selectively acknowledged, or believed lost; a lost
+//! one may have a retransmission in flight. Byte counts of each kind are kept, so `pipe` (RFC 6675,
+//! section 4) is a subtraction. Which segments are lost is decided by the recovery module, not here.
 
 mod searches;
 
@@ -50,9 +50,11 @@ pub struct Digest {
     pub rtt_from: Option<Instant>,
     /// Of the segment sent last among those newly delivered: when it was sent, where it ends.
     pub newest: Option<(Instant, u64)>,
-    /// The same, of those that are known to be delivered as they were last sent (RFC 8985, section 6.2, step 2).
+    /// The same, of those that are known to be delivered as they were last sent (RFC 8985, section 6.2, step
+    /// 2).
     pub newest_sure: Option<(Instant, u64)>,
-    /// Of these, that which comes last in sequence, those cumulatively acknowledged after those SACKed: where it ends, when it was sent.
+    /// Of these, that which comes last in sequence, those cumulatively acknowledged after those SACKed: where
+    /// it ends, when it was sent.
     pub last_sure: Option<(u64, Instant)>,
     /// Set before: what was sent again later than this has not had the time to arrive; the original has.
     pub newest_repair: Option<Instant>,
@@ -296,7 +298,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks segment `i` as lost; with `again`, also when its retransmission was in flight. Returns the bytes newly marked.
+    /// Marks segment `i` as lost; with `again`, also when its retransmission was in flight. Returns the bytes
+    /// newly marked.
     pub fn mark_lost(&mut self, i: usize, again: bool) -> u64 {
         let len = self.segs[i].end - self.start_of(i);
         let seg = &mut self.segs[i];
@@ -326,7 +329,8 @@ impl Scoreboard {
         len
     }
 
-    /// The path takes no segments longer than `mss`: cuts those that did not arrive into pieces, which are lost and not resent. False if there were none.
+    /// The path takes no segments longer than `mss`: cuts those that did not arrive into pieces, which are
+    /// lost and not resent. False if there were none.
     pub fn cut(&mut self, mss: u64) -> bool {
         self.longest_delivered = self.longest_delivered.min(mss);
         let mut any = false;
@@ -373,8 +377,8 @@ impl Scoreboard {
         self.twice = 0;
     }
 
-    /// Forgets all SACK information if it covers the oldest byte and yet that is not acknowledged: the receiver discarded what it
-    /// had reported (RFC 2018, section 8).
+    /// Forgets all SACK information if it covers the oldest byte and yet that is not acknowledged: the
+    /// receiver discarded what it had reported (RFC 2018, section 8).
     pub fn renege_at_una(&mut self) {
         if self.segs.front().is_none_or(|s| !s.sacked) {
             return;

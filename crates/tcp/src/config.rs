@@ -11,8 +11,8 @@ pub struct Config {
     pub stack: Stack,
     /// Congestion control and loss recovery, by name and parameters.
     pub scheme: Scheme,
-    /// The MSS option in bytes: the largest payload of a segment without TCP options. Timestamps take 12 bytes of
-    /// it (RFC 6691). Range 1..=65495.
+    /// The MSS option in bytes: the largest payload of a segment without TCP options. Timestamps take 12
+    /// bytes of it (RFC 6691). Range 1..=65495.
     pub mss: u16,
     /// Bytes the application may have written and not yet seen acknowledged; `None` never blocks it.
     pub send_buffer: Option<Size>,
@@ -48,7 +48,8 @@ pub struct Config {
     pub time_wait: Duration,
     /// Give up after this many consecutive timeouts of one segment (RFC 9293, section 3.8.3).
     pub max_timeouts: u32,
-    /// Give up when what was sent makes no progress for this time (RFC 9293, section 3.9.1), in place of the number of timeouts.
+    /// Give up when what was sent makes no progress for this time (RFC 9293, section 3.9.1), in place of the
+    /// number of timeouts.
     pub user_timeout: Option<Duration>,
     /// Ask a peer that is silent whether it is still there (RFC 9293, section 3.8.4).
     pub keep_alive: Option<KeepAlive>,
@@ -72,8 +73,8 @@ impl Default for KeepAlive {
     }
 }
 
-/// Whose habits hold where the RFCs leave a choice, and where a stack departs from them. The values of a host (windows, timeouts, options) are
-/// options of their own: this decides what is done with them.
+/// Whose habits hold where the RFCs leave a choice, and where a stack departs from them. The values of a host
+/// (windows, timeouts, options) are options of their own: this decides what is done with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stack {
     /// The RFCs that the modules name.
@@ -100,7 +101,8 @@ pub enum EcnUse {
 pub enum ReceiveBuffer {
     /// Always this many bytes.
     Fixed(Size),
-    /// Dynamic right-sizing: starts at `initial`, grows to twice what the application reads in an RTT, up to `max`.
+    /// Dynamic right-sizing: starts at `initial`, grows to twice what the application reads in an RTT, up to
+    /// `max`.
     Auto {
         /// First window.
         initial: Size,
@@ -184,8 +186,8 @@ pub struct Jitter {
 /// What sender jitter delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterKind {
-    /// ns-2's `overhead_`: an ACK that allows sending opens an opportunity after the delay, and then all that fits is sent.
-    /// Retransmissions bypass it.
+    /// ns-2's `overhead_`: an ACK that allows sending opens an opportunity after the delay, and then all that
+    /// fits is sent. Retransmissions bypass it.
     Opportunity,
     /// Every packet on its own, order kept.
     Packet,
@@ -222,7 +224,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A Linux host as it comes: [`Stack::Linux`] with the values of Linux 6.x. The largest window is what half of `tcp_rmem` (32 MiB) holds: the other half is overhead.
+    /// A Linux host as it comes: [`Stack::Linux`] with the values of Linux 6.x. The largest window is what
+    /// half of `tcp_rmem` (32 MiB) holds: the other half is overhead.
     pub fn linux() -> Self {
         let mut config = Self::default();
         config.scheme = config.scheme.on(Stack::Linux);

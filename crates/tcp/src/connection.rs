@@ -1,10 +1,12 @@
 //! A TCP connection: coordinates only.
 //!
-//! Verbs of a driver: `segment` (one arrived), `icmp` (a word about one of ours), `timer` (a deadline passed), `transmit` (what may be sent now; call until `None`), `deadline` (when to call again).
-//! Verbs of an application: `write`, `close`, `readable`, `consume`, `abort`, `cork`, `event`. No verb does I/O or reads a clock.
-//! The work is done elsewhere: `input.rs` (RFC 9293's segment processing), `acks.rs` (acknowledgments), `output.rs` (what to send next),
-//! `handshake.rs`, `receiver.rs`, `board.rs`, `recovery/`, `cc/`.
-//! Payload never passes through: a segment names a range of the stream, and who drives the connection copies the bytes.
+//! Verbs of a driver: `segment` (one arrived), `icmp` (a word about one of ours), `timer` (a deadline
+//! passed), `transmit` (what may be sent now; call until `None`), `deadline` (when to call again). Verbs of
+//! an application: `write`, `close`, `readable`, `consume`, `abort`, `cork`, `event`. No verb does I/O or
+//! reads a clock. The work is done elsewhere: `input.rs` (RFC 9293's segment processing), `acks.rs`
+//! (acknowledgments), `output.rs` (what to send next), `handshake.rs`, `receiver.rs`, `board.rs`,
+//! `recovery/`, `cc/`. Payload never passes through: a segment names a range of the stream, and who drives
+//! the connection copies the bytes.
 
 use crate::alive::Alive;
 use crate::board::Scoreboard;
@@ -211,7 +213,8 @@ impl Connection {
         }
         self.closing = true;
         match self.state {
-            State::Established => self.state = State::FinWait1, // in SYN-RECEIVED the FIN waits for the handshake
+            // in SYN-RECEIVED the FIN waits for the handshake
+            State::Established => self.state = State::FinWait1,
             State::CloseWait => self.state = State::LastAck,
             State::SynSent => self.enter_closed(),
             _ => {}
@@ -246,7 +249,8 @@ impl Connection {
         if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
     }
 
-    /// When `timer` must be called next; [`Instant::NEVER`] when only the peer or the application can cause something.
+    /// When `timer` must be called next; [`Instant::NEVER`] when only the peer or the application can cause
+    /// something.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.timers.earliest()

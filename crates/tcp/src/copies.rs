@@ -1,4 +1,5 @@
-//! Sending probe segments: which are due, what they copy and how they look. `probes.rs` says why, and knows what became of them.
+//! Sending probe segments: which are due, what they copy and how they look. `probes.rs` says why, and knows
+//! what became of them.
 
 use crate::cc::{Path, Plan, ProbeClock, SentSegment};
 use crate::connection::Connection;
@@ -54,7 +55,8 @@ impl Connection {
         Some(packet)
     }
 
-    /// A copy may be dropped before anything else: it repeats the acknowledgment and takes none off our hands.
+    /// A copy may be dropped before anything else: it repeats the acknowledgment and takes none off our
+    /// hands.
     fn build_copy(&mut self, cx: &mut Cx<'_>, range: (u64, u64), option: ProbeOption, mark: Dscp) -> Pkt {
         let (start, end) = range;
         let mut packet = cx.packet();

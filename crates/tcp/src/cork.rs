@@ -1,7 +1,8 @@
 //! Cork: the application says that more follows, so a partial segment waits for it.
 //!
-//! Source: the behaviour of Linux (`TCP_CORK`); no RFC has it, and none forbids it (RFC 9293, section 3.7.4, leaves it to a sender when to send).
-//! Full segments and the FIN leave as ever. A partial one waits until it is full, until the cork is pulled (then it leaves whatever Nagle says), or 200 ms.
+//! Source: the behaviour of Linux (`TCP_CORK`); no RFC has it, and none forbids it (RFC 9293, section 3.7.4,
+//! leaves it to a sender when to send). Full segments and the FIN leave as ever. A partial one waits until it
+//! is full, until the cork is pulled (then it leaves whatever Nagle says), or 200 ms.
 
 use crate::connection::Connection;
 use crate::timers::Timer;

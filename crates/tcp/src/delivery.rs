@@ -1,8 +1,8 @@
 //! Delivery rate samples.
 //!
-//! Source: draft-ietf-ccwg-bbr, section 4.1 (delivery rate estimation). Each segment remembers how much had been delivered, and when, as
-//! it was sent; its acknowledgment gives a rate over the longer of the send and the ACK interval. Samples taken
-//! while the application limited the sender are marked.
+//! Source: draft-ietf-ccwg-bbr, section 4.1 (delivery rate estimation). Each segment remembers how much had
+//! been delivered, and when, as it was sent; its acknowledgment gives a rate over the longer of the send and
+//! the ACK interval. Samples taken while the application limited the sender are marked.
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
 
@@ -15,7 +15,8 @@ pub struct RateSample {
     pub interval: Duration,
     /// True when the application, not the path, set the pace.
     pub app_limited: bool,
-    /// What had been delivered in all when the segment was sent that gave the sample: it tells round trips apart.
+    /// What had been delivered in all when the segment was sent that gave the sample: it tells round trips
+    /// apart.
     pub prior: u64,
 }
 
@@ -94,7 +95,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of the ACK whose segments were reported since the last call. `min_rtt` guards against compressed ACKs.
+    /// The sample of the ACK whose segments were reported since the last call. `min_rtt` guards against
+    /// compressed ACKs.
     #[inline]
     pub fn sample(&mut self, min_rtt: Duration) -> Option<RateSample> {
         if self.app_limited_until > 0 && self.delivered > self.app_limited_until {

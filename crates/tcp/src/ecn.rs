@@ -1,10 +1,13 @@
 //! Explicit congestion notification.
 //!
-//! Source: RFC 3168, section 6.1. Who asks says so on its SYN, who agrees on its SYN/ACK; new data is then ECT. A mark (CE) is echoed by every acknowledgment until the
-//! sender says CWR; the sender takes an echo for a loss, once in a window, and says CWR with its next new data.
-//! A SYN that stays without an answer goes again without asking: some middlebox drops it (section 6.1.1.1). A host may only answer (Linux' default, `tcp_ecn = 2`).
-//! In a Linux host a mark lowers the window as a loss does, by PRR and not at once (`tcp_enter_cwr`): so CWR leaves with the first segment after the echo, not after
-//! half a window was acknowledged. Until more than that window is acknowledged nothing grows, no echo counts, and a loss does not lower it again.
+//! Source: RFC 3168, section 6.1. Who asks says so on its SYN, who agrees on its SYN/ACK; new data is then
+//! ECT. A mark (CE) is echoed by every acknowledgment until the sender says CWR; the sender takes an echo for
+//! a loss, once in a window, and says CWR with its next new data. A SYN that stays without an answer goes
+//! again without asking: some middlebox drops it (section 6.1.1.1). A host may only answer (Linux' default,
+//! `tcp_ecn = 2`). In a Linux host a mark lowers the window as a loss does, by PRR and not at once
+//! (`tcp_enter_cwr`): so CWR leaves with the first segment after the echo, not after half a window was
+//! acknowledged. Until more than that window is acknowledged nothing grows, no echo counts, and a loss does
+//! not lower it again.
 
 use crate::cc::{Episode, Loss, LossCause};
 use crate::config::EcnUse;
@@ -35,7 +38,8 @@ pub(crate) const fn agrees(mode: EcnUse, syn: Flags) -> bool {
 }
 
 impl Connection {
-    /// What our SYN says, sent for the first time or again, or our SYN/ACK once it is known what was `agreed`.
+    /// What our SYN says, sent for the first time or again, or our SYN/ACK once it is known what was
+    /// `agreed`.
     pub(crate) fn ecn_of_syn(&self, agreed: Option<&Agreed>) -> Flags {
         let first = self.board.get(0).is_none_or(|syn| syn.resends == 0);
         match agreed {
@@ -59,7 +63,8 @@ impl Connection {
         }
     }
 
-    /// RFC 3168, section 6.1.2: whatever the window was reduced for, CWR says so, and no echo counts for a round trip.
+    /// RFC 3168, section 6.1.2: whatever the window was reduced for, CWR says so, and no echo counts for a
+    /// round trip.
     pub(crate) const fn tell_reduction(&mut self) {
         self.ecn.reduced_until = self.board.next();
         self.ecn.send_cwr = self.agreed.ecn;

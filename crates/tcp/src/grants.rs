@@ -1,11 +1,13 @@
 //! Rates that the network grants: the answers that in-band signalling brings.
 //!
-//! Source: L. G. Roberts' in-band QoS signalling, TIA-1039 (2006): the sender asks for a rate in its SYN, routers lower it to what they can give, and the receiver
-//! returns it. Routers may lower it later; more comes only as the answer to a wish of the sender.
-//! Here the scenario is the network ([`GrantConfig`]): what it offers may change with time. The sender hears an answer, or of a lower rate, with the first
-//! acknowledgment of something that it sent after the wish, or after the change: a round trip later, as signalling in packets would bring it. What a scheme
-//! is told and what it asks are `Grant` and `Plan::ask`; signalling on the wire has to speak only those two.
-//! Deviation: a wish is never lost, since the acknowledgment of any later segment answers it.
+//! Source: L. G. Roberts' in-band QoS signalling, TIA-1039 (2006): the sender asks for a rate in its SYN,
+//! routers lower it to what they can give, and the receiver returns it. Routers may lower it later; more
+//! comes only as the answer to a wish of the sender. Here the scenario is the network ([`GrantConfig`]): what
+//! it offers may change with time. The sender hears an answer, or of a lower rate, with the first
+//! acknowledgment of something that it sent after the wish, or after the change: a round trip later, as
+//! signalling in packets would bring it. What a scheme is told and what it asks are `Grant` and `Plan::ask`;
+//! signalling on the wire has to speak only those two. Deviation: a wish is never lost, since the
+//! acknowledgment of any later segment answers it.
 
 use crate::cc::{Grant, GrantReason};
 use bentpipe_base::{Instant, Rate};

@@ -1,8 +1,8 @@
 //! Opening a connection.
 //!
-//! Source: RFC 9293, sections 3.5 and 3.10.7.3. A passive open has two phases, so that a proxy can ask the other side before it answers: an [`Offer`] holds
-//! the peer's SYN until it is completed (SYN/ACK goes out) or refused (RST goes out). Simultaneous open needs no code of its own beyond
-//! answering a SYN in SYN-SENT.
+//! Source: RFC 9293, sections 3.5 and 3.10.7.3. A passive open has two phases, so that a proxy can ask the
+//! other side before it answers: an [`Offer`] holds the peer's SYN until it is completed (SYN/ACK goes out)
+//! or refused (RST goes out). Simultaneous open needs no code of its own beyond answering a SYN in SYN-SENT.
 
 use crate::cc;
 use crate::config::{Config, Stack};
@@ -26,7 +26,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Takes a SYN; `None` if the segment is not one (RFC 9293, section 3.10.7.2), or ends as well and the host is a Linux host (`tcp_rcv_state_process`).
+    /// Takes a SYN; `None` if the segment is not one (RFC 9293, section 3.10.7.2), or ends as well and the
+    /// host is a Linux host (`tcp_rcv_state_process`).
     pub fn new(syn: &Packet, config: Arc<Config>) -> Option<Self> {
         let flags = syn.tcp.flags;
         let ends = flags.has(Flags::FIN) && config.stack == Stack::Linux;
@@ -65,12 +66,14 @@ impl Offer {
     }
 }
 
-/// The RST that answers a segment at a listener which is no offer (RFC 9293, section 3.10.7.2): only an acknowledgment draws one.
+/// The RST that answers a segment at a listener which is no offer (RFC 9293, section 3.10.7.2): only an
+/// acknowledgment draws one.
 pub fn reset_in_listen(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
     if segment.tcp.flags.has(Flags::ACK) { reset_for(cx, segment) } else { None }
 }
 
-/// The RST that answers a segment for which there is neither connection nor listener (RFC 9293, section 3.10.7.1); `None` for a RST.
+/// The RST that answers a segment for which there is neither connection nor listener (RFC 9293, section
+/// 3.10.7.1); `None` for a RST.
 pub fn reset_for(cx: &mut Cx<'_>, segment: &Packet) -> Option<Pkt> {
     if segment.tcp.flags.has(Flags::RST) {
         return None;
@@ -187,8 +190,9 @@ impl Connection {
         self.round.end = 1;
     }
 
-    /// The window of a SYN is never scaled (RFC 7323, section 2.2): 64 KB would hold a peer that was granted a rate for the whole first round trip. So the end that
-    /// answers its SYN lets an ACK follow, which says the window as it is.
+    /// The window of a SYN is never scaled (RFC 7323, section 2.2): 64 KB would hold a peer that was granted
+    /// a rate for the whole first round trip. So the end that answers its SYN lets an ACK follow, which says
+    /// the window as it is.
     pub(crate) fn follow_syn(&mut self) {
         let clipped = self.agreed.scaling && self.config.receive_buffer.initial().0 > u64::from(u16::MAX);
         let granted = self.config.grant.is_some() && self.config.scheme.growth.law().grants;

@@ -1,14 +1,19 @@
 //! What routers and the peer's host say of a segment of ours: ICMP.
 //!
-//! Sources: RFC 9293, section 3.9.2.2 (what ends a call, and what does not), RFC 1191 and RFC 8201 (path MTU discovery), RFC 5927 (whom to believe).
-//! - Only a message that quotes a segment in flight is believed: `SND.UNA <= quoted < SND.NXT` (RFC 5927, section 4.1).
-//! - "Unreachable" ends a connection that is not open yet, if trying again cannot help (hard); Linux (`tcp_v4_err`) ends it for any. An open one is ended by neither
-//!   (RFC 5927, section 5.2): who can guess four numbers could else end any.
-//! - "Too big" lowers the MSS. What is longer goes again in pieces, at once, and that is no sign of congestion: the window stays.
-//!   Where longer segments have arrived before, it must be a change of path or a lie: it waits for a timeout of the segment it quotes (RFC 5927, section 7.2). Linux
-//!   does not wait (`tcp_mtu_reduced`).
+//! Sources: RFC 9293, section 3.9.2.2 (what ends a call, and what does not), RFC 1191 and RFC 8201 (path MTU
+//! discovery), RFC 5927 (whom to believe).
+//! - Only a message that quotes a segment in flight is believed: `SND.UNA <= quoted < SND.NXT` (RFC 5927,
+//!   section 4.1).
+//! - "Unreachable" ends a connection that is not open yet, if trying again cannot help (hard); Linux
+//!   (`tcp_v4_err`) ends it for any. An open one is ended by neither (RFC 5927, section 5.2): who can guess
+//!   four numbers could else end any.
+//! - "Too big" lowers the MSS. What is longer goes again in pieces, at once, and that is no sign of
+//!   congestion: the window stays. Where longer segments have arrived before, it must be a change of path or
+//!   a lie: it waits for a timeout of the segment it quotes (RFC 5927, section 7.2). Linux does not wait
+//!   (`tcp_mtu_reduced`).
 //!
-//! The MSS is not raised again (RFC 1191, section 6.3, allows that after ten minutes); schemes keep the segment that they began with as their unit of growth.
+//! The MSS is not raised again (RFC 1191, section 6.3, allows that after ten minutes); schemes keep the
+//! segment that they began with as their unit of growth.
 
 use crate::connection::Connection;
 use crate::state::{Event, State};
@@ -34,7 +39,8 @@ pub enum Icmp {
 pub(crate) type Doubted = (u16, u64);
 
 impl Connection {
-    /// Takes what a message says of the segment that begins with sequence number `quoted`. True if it can be true: the segment is in flight.
+    /// Takes what a message says of the segment that begins with sequence number `quoted`. True if it can be
+    /// true: the segment is in flight.
     pub fn icmp(&mut self, cx: &mut Cx<'_>, quoted: Seq, said: Icmp) -> bool {
         let (una, next) = (self.board.una(), self.board.next());
         let Some(position) = self.iss.offset_near(quoted, una).filter(|p| (una..next).contains(p)) else {

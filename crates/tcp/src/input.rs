@@ -1,7 +1,8 @@
 //! A segment arrives.
 //!
-//! Source: RFC 9293, section 3.10.7.4, in its order: acceptability (and PAWS, RFC 7323, section 5), RST, SYN, ACK, text, FIN. RST and SYN in the
-//! window but not exactly expected draw a challenge ACK (RFC 5961, sections 3 to 5).
+//! Source: RFC 9293, section 3.10.7.4, in its order: acceptability (and PAWS, RFC 7323, section 5), RST, SYN,
+//! ACK, text, FIN. RST and SYN in the window but not exactly expected draw a challenge ACK (RFC 5961,
+//! sections 3 to 5).
 
 use crate::connection::Connection;
 use crate::handshake::reset_for;
@@ -75,12 +76,14 @@ impl Connection {
         if self.agreed.timestamps && !h.flags.has(Flags::RST) {
             match h.timestamps {
                 Some(ts) if self.paws_rejects(cx, ts) => {
-                    self.take_old_text(cx, segment, position); // a copy that waited behind newer data is only old
+                    // a copy that waited behind newer data is only old
+                    self.take_old_text(cx, segment, position);
                     self.take_probe(segment);
                     self.answer_unacceptable(cx, segment);
                     return None;
                 }
-                // RFC 7323, section 3.2: dropped in silence; but a SYN may be of a new connection and draws a challenge
+                // RFC 7323, section 3.2: dropped in silence; but a SYN may be of a new connection and draws a
+                // challenge
                 None if !h.flags.has(Flags::SYN) => return None,
                 _ => {}
             }
@@ -115,8 +118,9 @@ impl Connection {
         self.answer_unacceptable(cx, segment);
     }
 
-    /// Text that has all arrived before is reported (RFC 2883), also where its timestamp is old (RFC 7323, section 5.3, asks for an ACK; Linux's `tcp_send_dupack`
-    /// sets the block). False if there is no such text.
+    /// Text that has all arrived before is reported (RFC 2883), also where its timestamp is old (RFC 7323,
+    /// section 5.3, asks for an ACK; Linux's `tcp_send_dupack` sets the block). False if there is no such
+    /// text.
     fn take_old_text(&mut self, cx: &Cx<'_>, segment: &Packet, position: Option<u64>) -> bool {
         let len = u64::from(segment.body.len);
         let Some(left) = position.filter(|left| len > 0 && left + len <= self.rcv.next()) else {
@@ -126,7 +130,8 @@ impl Connection {
         true
     }
 
-    /// A segment without text draws only a limited number of ACKs: two ends that disagree would answer each other for ever.
+    /// A segment without text draws only a limited number of ACKs: two ends that disagree would answer each
+    /// other for ever.
     fn answer_unacceptable(&mut self, cx: &Cx<'_>, segment: &Packet) {
         if segment.seq_len() > 0 {
             self.rcv.ack_now();
@@ -150,8 +155,9 @@ impl Connection {
         }
     }
 
-    /// `tcp_sequence` lets pass what ends where Linux acknowledged last, or beyond, and `tcp_replace_ts_recent` takes the timestamp of what passes. By RFC 7323, section
-    /// 5.3, it lies outside the window, and its timestamp is not recorded.
+    /// `tcp_sequence` lets pass what ends where Linux acknowledged last, or beyond, and
+    /// `tcp_replace_ts_recent` takes the timestamp of what passes. By RFC 7323, section 5.3, it lies outside
+    /// the window, and its timestamp is not recorded.
     fn linux_takes_timestamp(&mut self, cx: &Cx<'_>, segment: &Packet, position: Option<u64>) {
         let reaches = |left: &u64| left + u64::from(segment.body.len) >= self.clock.last_ack_sent;
         if let Some(left) = position.filter(reaches)
@@ -228,8 +234,8 @@ impl Connection {
         }
     }
 
-    /// The peer's stream has ended: a FIN is acknowledged again, and begins TIME-WAIT anew. Text is ignored; Linux (`tcp_timewait_state_process`) answers it in
-    /// TIME-WAIT as it does a FIN.
+    /// The peer's stream has ended: a FIN is acknowledged again, and begins TIME-WAIT anew. Text is ignored;
+    /// Linux (`tcp_timewait_state_process`) answers it in TIME-WAIT as it does a FIN.
     fn after_the_end(&mut self, cx: &Cx<'_>, segment: &Packet) {
         let waits = self.state == State::TimeWait;
         if segment.tcp.flags.has(Flags::FIN) || (waits && self.linux()) {
@@ -240,8 +246,9 @@ impl Connection {
         }
     }
 
-    /// The round trip as an end that only receives can see it: a full segment answers the acknowledgment whose timestamp it echoes. Echoes older
-    /// than the longest timeout are lies or left over from before a pause.
+    /// The round trip as an end that only receives can see it: a full segment answers the acknowledgment
+    /// whose timestamp it echoes. Echoes older than the longest timeout are lies or left over from before a
+    /// pause.
     #[inline]
     fn take_receiver_rtt(&mut self, now: Instant, segment: &Packet) {
         let full = u64::from(segment.body.len) >= u64::from(self.agreed.mss) / 2;

@@ -1,6 +1,7 @@
 //! The TCP engine: both directions of a connection, without I/O and without a clock.
 //!
-//! Data flow of an acknowledgment: segment -> [`board`] -> [`recovery`] -> [`cc`] -> `Plan` -> [`pacer`] -> next segment.
+//! Data flow of an acknowledgment: segment -> [`board`] -> [`recovery`] -> [`cc`] -> `Plan` -> [`pacer`] ->
+//! next segment.
 
 mod acks;
 mod alive;

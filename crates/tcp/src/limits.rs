@@ -78,7 +78,8 @@ impl LimitClock {
         }
     }
 
-    /// Says afterwards that since `from` it was `limit` that held the sender, as far as the present limit lasts that long.
+    /// Says afterwards that since `from` it was `limit` that held the sender, as far as the present limit
+    /// lasts that long.
     pub fn blame(&mut self, from: Instant, now: Instant, limit: Limit) {
         self.set_at(from.max(self.since).min(now), limit);
     }

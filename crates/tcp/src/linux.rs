@@ -17,7 +17,8 @@ impl Connection {
         self.config.stack == Stack::Linux
     }
 
-    /// `tcp_cwnd_validate`: a window is full whatever else holds the sender. What is out is counted in segments, short ones too, and what is SACKed or lost is out.
+    /// `tcp_cwnd_validate`: a window is full whatever else holds the sender. What is out is counted in
+    /// segments, short ones too, and what is SACKed or lost is out.
     #[inline]
     pub(crate) fn count_usage(&mut self, limit: Limit, path: &Path, plan: &Plan) {
         let (una, next, in_flight) = (self.board.una(), self.board.next(), path.in_flight.0);
@@ -30,8 +31,8 @@ impl Connection {
         }
     }
 
-    /// `tcp_schedule_loss_probe`: what a tail loss probe waits for beyond two round trips. For a lone segment Linux adds the smallest timeout, where RFC 8985 has the
-    /// worst delayed ACK.
+    /// `tcp_schedule_loss_probe`: what a tail loss probe waits for beyond two round trips. For a lone segment
+    /// Linux adds the smallest timeout, where RFC 8985 has the worst delayed ACK.
     pub(crate) fn probe_waits(&self) -> Duration {
         match (self.board.len() == 1, self.linux()) {
             (true, true) => self.config.rto.min,
@@ -41,14 +42,16 @@ impl Connection {
         }
     }
 
-    /// `tcp_clean_rtx_queue`: data was SACKed that had been sent before the first segment was last sent. So its resending is young, and its timer begins anew.
+    /// `tcp_clean_rtx_queue`: data was SACKed that had been sent before the first segment was last sent. So
+    /// its resending is young, and its timer begins anew.
     pub(crate) fn head_is_younger(&self, digest: &Digest) -> bool {
         self.linux()
             && digest.acked == 0
             && self.board.get(0).zip(digest.rtt_from).is_some_and(|(head, sent_at)| sent_at < head.sent_at)
     }
 
-    /// `tcp_cwnd_restart`: an idle window is halved once for each timeout of idle time, and not restarted at once. Zero on other hosts.
+    /// `tcp_cwnd_restart`: an idle window is halved once for each timeout of idle time, and not restarted at
+    /// once. Zero on other hosts.
     pub(crate) fn halved_by_idling(&self, cwnd: u64, idle: Duration) -> u64 {
         if !self.linux() {
             return 0;

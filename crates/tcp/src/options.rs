@@ -1,7 +1,8 @@
 //! What the two SYNs agreed on.
 //!
-//! Sources: RFC 7323, sections 2 and 3 (both SYNs must carry window scale, respectively timestamps), RFC 2018, section 2, RFC 9293, section 3.7.1
-//! (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1 (ECN: see `ecn.rs`).
+//! Sources: RFC 7323, sections 2 and 3 (both SYNs must carry window scale, respectively timestamps), RFC
+//! 2018, section 2, RFC 9293, section 3.7.1 (536 bytes when the peer sent no MSS), RFC 3168, section 6.1.1
+//! (ECN: see `ecn.rs`).
 
 use crate::config::Config;
 use crate::ecn::agrees;
@@ -74,8 +75,9 @@ impl Agreed {
         Self { mss: agreed.mss_of(config, segment), ..agreed }
     }
 
-    /// The largest payload of a segment of `segment` bytes with its options. RFC 6691, section 2: the MSS option does not count header options, so the sender takes
-    /// them off. A copy of a full segment carries the probe option, so a full segment leaves room for it.
+    /// The largest payload of a segment of `segment` bytes with its options. RFC 6691, section 2: the MSS
+    /// option does not count header options, so the sender takes them off. A copy of a full segment carries
+    /// the probe option, so a full segment leaves room for it.
     pub(crate) fn mss_of(&self, config: &Config, segment: u16) -> u16 {
         let stamps = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
         let probes = self.probe_option && config.scheme.probes();
@@ -95,7 +97,8 @@ pub fn scale_for(config: &Config) -> u8 {
     (0..14).find(|s| max <= u64::from(u16::MAX) << s).unwrap_or(14)
 }
 
-/// The options of our SYN, or of our SYN/ACK once `agreed` is known: an answer carries only what the peer offered.
+/// The options of our SYN, or of our SYN/ACK once `agreed` is known: an answer carries only what the peer
+/// offered.
 pub fn syn_options(config: &Config, agreed: Option<&Agreed>) -> TcpHeader {
     let both = |ours: bool, agreed_on: fn(&Agreed) -> bool| ours && agreed.is_none_or(agreed_on);
     TcpHeader {

@@ -1,8 +1,9 @@
 //! What may be sent now, and if nothing, what keeps us.
 //!
-//! One function, `choose`, answers both, so that deadlines and sending can never disagree.
-//! Order: a segment that recovery forces; lost segments; new data; speculative retransmissions (RFC 6675, NextSeg 3 and 4).
-//! Sources: RFC 9293, section 3.8.6 (windows, silly-window avoidance, zero-window probes), RFC 3042 (limited transmit), RFC 3168, section 6.1 (marking), RFC 8985, section 7 (tail loss probe).
+//! One function, `choose`, answers both, so that deadlines and sending can never disagree. Order: a segment
+//! that recovery forces; lost segments; new data; speculative retransmissions (RFC 6675, NextSeg 3 and 4).
+//! Sources: RFC 9293, section 3.8.6 (windows, silly-window avoidance, zero-window probes), RFC 3042 (limited
+//! transmit), RFC 3168, section 6.1 (marking), RFC 8985, section 7 (tail loss probe).
 
 use crate::cc::{Episode, Path, Plan, SentSegment};
 use crate::connection::{Connection, Opportunity};
@@ -180,7 +181,8 @@ impl Connection {
         (if self.agreed.timestamps { 3 } else { 4 }) - self.rcv.echo().is_some() as usize
     }
 
-    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment goes if it is half the largest window.
+    /// Silly-window avoidance at the sender (RFC 9293, section 3.8.6.2.1): a partial segment goes if it is
+    /// half the largest window.
     const fn worth_sending(&self, room: u64) -> bool {
         room * 2 >= self.peer_window_max
     }
@@ -264,8 +266,8 @@ impl Connection {
         None
     }
 
-    /// One byte, or a FIN, beyond the edge of a closed window. A window that is only too small is used after all: RFC 9293,
-    /// section 3.8.6.2.1, the override timeout.
+    /// One byte, or a FIN, beyond the edge of a closed window. A window that is only too small is used after
+    /// all: RFC 9293, section 3.8.6.2.1, the override timeout.
     fn window_probe(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let next = self.board.next();
         let idle = self.board.is_empty();

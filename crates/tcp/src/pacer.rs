@@ -1,7 +1,8 @@
 //! The pacer: spreads segments at a rate, with a burst allowance.
 //!
-//! Source: RFC 9002, section 7.7 describes the same leaky bucket. The next segment may go once the previous ones have "drained" at the
-//! rate, less what the burst allows. State advances from the scheduled time, so the long-run rate is exact.
+//! Source: RFC 9002, section 7.7 describes the same leaky bucket. The next segment may go once the previous
+//! ones have "drained" at the rate, less what the burst allows. State advances from the scheduled time, so
+//! the long-run rate is exact.
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
 
@@ -46,6 +47,7 @@ mod tests {
             p.sent(now, rate, Size(1000));
             sent.push(now.0 / 1_000_000);
         }
-        assert_eq!(sent, [0, 0, 0, 1, 2]); // the packet in service and a burst of two, then one per millisecond
+        // the packet in service and a burst of two, then one per millisecond
+        assert_eq!(sent, [0, 0, 0, 1, 2]);
     }
 }

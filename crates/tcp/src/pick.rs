@@ -1,10 +1,12 @@
 //! Which segment a probe copies.
 //!
-//! Sources: TCP-Peach (the last sent), TCP-Peach+ (the unacknowledged, in an order that the paper leaves open), TCP-Swift (at random among the unacknowledged).
-//! Never copied: what is SACKed (but for Peach), and what carries no data: a SYN or FIN alone.
-//! At random: of the segments copied least, each with equal probability. Segments stand in bags by how often they were copied; one is drawn from the lowest bag,
-//! by `SplitMix64` (Steele, Lea, Flood, 2014), and moves one bag up. What was acknowledged meanwhile is thrown away when it is drawn, or when more than half of all
-//! may be such; a segment enters its first bag once. So a choice costs O(log of the bags), however large the window is.
+//! Sources: TCP-Peach (the last sent), TCP-Peach+ (the unacknowledged, in an order that the paper leaves
+//! open), TCP-Swift (at random among the unacknowledged). Never copied: what is SACKed (but for Peach), and
+//! what carries no data: a SYN or FIN alone. At random: of the segments copied least, each with equal
+//! probability. Segments stand in bags by how often they were copied; one is drawn from the lowest bag, by
+//! `SplitMix64` (Steele, Lea, Flood, 2014), and moves one bag up. What was acknowledged meanwhile is thrown
+//! away when it is drawn, or when more than half of all may be such; a segment enters its first bag once. So
+//! a choice costs O(log of the bags), however large the window is.
 
 use crate::board::Scoreboard;
 use crate::cc::ProbeCarry;
@@ -14,7 +16,8 @@ use std::collections::BTreeMap;
 /// Segments in bags beyond twice those outstanding before any is looked at.
 const SLACK: usize = 64;
 
-/// What was copied, as far as choosing depends on it. A segment is named by where it ends, which an acknowledgment of a part of it does not change.
+/// What was copied, as far as choosing depends on it. A segment is named by where it ends, which an
+/// acknowledgment of a part of it does not change.
 #[derive(Clone, Debug)]
 pub(crate) struct Pick {
     /// Where the segment copied last ends: the next in turn comes after it.

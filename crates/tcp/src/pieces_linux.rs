@@ -1,14 +1,17 @@
 //! Linux sends in pieces of several segments, and waits for a piece to be full.
 //!
-//! Source: the behaviour of Linux 6.x (`tcp_tso_should_defer`, `tcp_tso_autosize`), which holds whether or not the device splits segments itself. A piece is what a
-//! millisecond takes at the pace of the connection (1.2 windows per round trip, 2 in slow start), at least two segments, and more where the round trip is a few
-//! milliseconds. When the windows leave room for less than a piece, the segments wait for the next acknowledgment to make more, if
+//! Source: the behaviour of Linux 6.x (`tcp_tso_should_defer`, `tcp_tso_autosize`), which holds whether or
+//! not the device splits segments itself. A piece is what a millisecond takes at the pace of the connection
+//! (1.2 windows per round trip, 2 in slow start), at least two segments, and more where the round trip is a
+//! few milliseconds. When the windows leave room for less than a piece, the segments wait for the next
+//! acknowledgment to make more, if
 //! - no loss is being repaired,
 //! - something was sent within the last millisecond,
 //! - a third of the window would not already fit,
 //! - that acknowledgment is expected within a millisecond, or half a round trip if that is less.
 //!
-//! With acknowledgments a segment apart in time, half of the segments leave one acknowledgment late, and the last of a train may wait for the next round trip.
+//! With acknowledgments a segment apart in time, half of the segments leave one acknowledgment late, and the
+//! last of a train may wait for the next round trip.
 
 use crate::cc::{Episode, Path};
 use crate::connection::Connection;
@@ -35,7 +38,8 @@ pub(crate) struct Piece {
 }
 
 impl Connection {
-    /// True when the next new segment waits. `window` is the one in force, `room` what the peer's leaves, both in bytes.
+    /// True when the next new segment waits. `window` is the one in force, `room` what the peer's leaves,
+    /// both in bytes.
     pub(crate) fn waits_for_piece(&mut self, now: Instant, path: &Path, window: u64, room: u64) -> bool {
         let mss = self.mss();
         if self.send.piece.at == now && self.send.piece.left > 0 {

@@ -1,20 +1,27 @@
-//! Probe segments: low-priority copies of data that is not yet acknowledged, and how their acknowledgments are recognised.
+//! Probe segments: low-priority copies of data that is not yet acknowledged, and how their acknowledgments
+//! are recognised.
 //!
-//! Sources: TCP-Peach (dummy segments), TCP-Peach+ (NIL segments), TCP-Swift (outstanding segments); none of the papers says how an unmodified receiver
-//! tells of a probe. RFC 9293, section 3.10.7.4: a segment that has arrived before is acknowledged at once. So a probe is known to have arrived by, in this order,
-//!   1. the probe option (RFC 4727, RFC 6994), agreed on with the SYN: exact, also where the copy filled a hole;
-//!   2. DSACK (RFC 2883): a block that is a range of which a copy is out. A copy that fills a hole draws none and counts as data;
+//! Sources: TCP-Peach (dummy segments), TCP-Peach+ (NIL segments), TCP-Swift (outstanding segments); none of
+//! the papers says how an unmodified receiver tells of a probe. RFC 9293, section 3.10.7.4: a segment that
+//! has arrived before is acknowledged at once. So a probe is known to have arrived by, in this order,
+//!   1. the probe option (RFC 4727, RFC 6994), agreed on with the SYN: exact, also where the copy filled a
+//!     hole;
+//!   2. DSACK (RFC 2883): a block that is a range of which a copy is out. A copy that fills a hole draws none
+//!     and counts as data;
 //!   3. timestamps (RFC 7323): a duplicate ACK whose TSecr only one copy carried as TSval.
 //!
-//! With none of them the scheme is told before data flows, and does without probes.
-//! Timestamps are a signal of starts only, and not with every receiver. Linux records the timestamp of a segment that ends where it acknowledged last, so its echo names a copy of
-//! the newest segment that arrived in order: that is what is copied then, whatever the scheme asks for. Beyond a hole nothing is echoed, so while a loss is repaired
-//! there are no probes. A receiver that holds to RFC 7323, section 5.3, names none: to it what arrived before lies outside the window. Its duplicate ACKs are put down to copies
-//! that they may answer, one to each, and are no sign of loss; the start hears of no probe. The clock ticks once in a millisecond: a copy waits for a tick of its own, and data
-//! sent in the same makes it one that nothing names.
+//! With none of them the scheme is told before data flows, and does without probes. Timestamps are a signal
+//! of starts only, and not with every receiver. Linux records the timestamp of a segment that ends where it
+//! acknowledged last, so its echo names a copy of the newest segment that arrived in order: that is what is
+//! copied then, whatever the scheme asks for. Beyond a hole nothing is echoed, so while a loss is repaired
+//! there are no probes. A receiver that holds to RFC 7323, section 5.3, names none: to it what arrived before
+//! lies outside the window. Its duplicate ACKs are put down to copies that they may answer, one to each, and
+//! are no sign of loss; the start hears of no probe. The clock ticks once in a millisecond: a copy waits for
+//! a tick of its own, and data sent in the same makes it one that nothing names.
 //!
-//! A probe takes no sequence space, is in no estimate of what is in flight, arms no timer and gives no sample. This ledger knows what the scoreboard does not: the
-//! copies out. And it is the one place that decides whether a DSACK is our own doing: such a one says nothing about reordering, spurious
+//! A probe takes no sequence space, is in no estimate of what is in flight, arms no timer and gives no
+//! sample. This ledger knows what the scoreboard does not: the copies out. And it is the one place that
+//! decides whether a DSACK is our own doing: such a one says nothing about reordering, spurious
 //! retransmission or the tail probe.
 
 use crate::board::Scoreboard;
@@ -88,7 +95,8 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// What the two SYNs leave: an option if copies carry it, as probes do; timestamps too tell of probes only, not of copies that just repair.
+    /// What the two SYNs leave: an option if copies carry it, as probes do; timestamps too tell of probes
+    /// only, not of copies that just repair.
     pub(crate) const fn signal_of(agreed: &Agreed, probes: bool) -> ProbeSignal {
         if agreed.probe_option && probes {
             ProbeSignal::Option
@@ -200,7 +208,8 @@ impl Probes {
         }
     }
 
-    /// Copies that were sent more than `patience` ago are lost, and what is acknowledged is not copied any more.
+    /// Copies that were sent more than `patience` ago are lost, and what is acknowledged is not copied any
+    /// more.
     pub(crate) fn tidy(&mut self, now: Instant, board: &Scoreboard, patience: Duration) {
         while self.out.front().is_some_and(|c| now.since(c.sent_at) > patience) {
             self.forget();
@@ -215,7 +224,8 @@ impl Probes {
         self.next_at = None;
     }
 
-    /// May a copy go now? If not: when to ask again, unless the next acknowledgment tells. `waits`: data waits for its time. Data was sent last at `last_sent`.
+    /// May a copy go now? If not: when to ask again, unless the next acknowledgment tells. `waits`: data
+    /// waits for its time. Data was sent last at `last_sent`.
     pub(crate) fn due(
         &mut self,
         now: Instant,
@@ -247,7 +257,8 @@ impl Probes {
         }
     }
 
-    /// There was nothing to copy: what is due meanwhile is left out, and not caught up with. When to ask again, unless new data or the next acknowledgment tells.
+    /// There was nothing to copy: what is due meanwhile is left out, and not caught up with. When to ask
+    /// again, unless new data or the next acknowledgment tells.
     pub(crate) fn leave_out(&mut self, now: Instant, clock: ProbeClock) -> Option<Instant> {
         let ProbeClock::Every(_) = clock else { return None };
         self.next_at = self.next_at.map(|at| at.max(now + TICK));
@@ -282,7 +293,8 @@ impl Probes {
         claim
     }
 
-    /// Copies that a DSACK tells of, one of each segment: a receiver that merges neighbours tells of several at once. And whether we sent any of what it names.
+    /// Copies that a DSACK tells of, one of each segment: a receiver that merges neighbours tells of several
+    /// at once. And whether we sent any of what it names.
     fn claim_dsack(&mut self, (left, right): (u64, u64)) -> (u32, bool) {
         let (mut own, mut probes) = (false, 0);
         let mut answered = BTreeSet::new();
@@ -303,8 +315,9 @@ impl Probes {
         (probes, own)
     }
 
-    /// A duplicate ACK answers the copy whose timestamp it echoes; if none, the oldest that it may answer. What is left is a sign of loss: after the last copy a receiver
-    /// echoes its timestamp with all that arrives beyond a hole.
+    /// A duplicate ACK answers the copy whose timestamp it echoes; if none, the oldest that it may answer.
+    /// What is left is a sign of loss: after the last copy a receiver echoes its timestamp with all that
+    /// arrives beyond a hole.
     fn claim_echo(&mut self, echo: Option<u32>, bare: Bare) -> Claim {
         let named = |c: &Copy| !c.answered && c.stamp.is_some() && c.stamp == echo;
         if let Some(i) = self.out.iter().position(named) {

@@ -108,8 +108,8 @@ fn an_echo_names_a_copy() {
     assert_eq!((new_data, probes.acknowledged()), (Claim::default(), 2));
 }
 
-/// A receiver that holds to RFC 7323, section 5.3, echoes the data's: one duplicate ACK for each copy is no sign of loss, neither too soon nor too late, nor once a
-/// later copy was answered.
+/// A receiver that holds to RFC 7323, section 5.3, echoes the data's: one duplicate ACK for each copy is no
+/// sign of loss, neither too soon nor too late, nor once a later copy was answered.
 #[test]
 fn an_echo_that_names_none_is_put_down_to_a_copy() {
     let mut probes = stamped();
@@ -121,7 +121,8 @@ fn an_echo_that_names_none_is_put_down_to_a_copy() {
     assert_eq!([duplicate(&mut probes, 104, 4), duplicate(&mut probes, 105, 4)], [(1, true), (0, false)]);
 }
 
-/// What the SYNs leave: the option before DSACK before timestamps, and timestamps only where copies are probes and no loss is repaired.
+/// What the SYNs leave: the option before DSACK before timestamps, and timestamps only where copies are
+/// probes and no loss is repaired.
 #[test]
 fn signals_in_their_order() {
     let config = crate::Config::default();

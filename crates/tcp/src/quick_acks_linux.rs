@@ -1,16 +1,21 @@
 //! When Linux acknowledges at once, delayed ACKs or not.
 //!
-//! Source: the behaviour of Linux 6.x (`tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_in_quickack_mode`, `tcp_measure_rcv_mss`, `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`,
-//! `tcp_event_data_sent`, `tcp_delack_timer_handler`).
-//! - A sender in slow start needs every acknowledgment: the first sixteen are not delayed, fewer where the window holds less than twice as many segments, and two at
-//!   least. So it is again after a pause longer than the retransmission timeout.
+//! Source: the behaviour of Linux 6.x (`tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_in_quickack_mode`,
+//! `tcp_measure_rcv_mss`, `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`, `tcp_event_data_sent`,
+//! `tcp_delack_timer_handler`).
+//! - A sender in slow start needs every acknowledgment: the first sixteen are not delayed, fewer where the
+//!   window holds less than twice as many segments, and two at least. So it is again after a pause longer
+//!   than the retransmission timeout.
 //! - More than a full segment is acknowledged at once: a full one and a byte are enough.
-//! - A short segment, or one with PSH, ends what the peer had to say. It is acknowledged when the application has read all there is.
+//! - A short segment, or one with PSH, ends what the peer had to say. It is acknowledged when the application
+//!   has read all there is.
 //!
-//! An end that answers, with data of its own within the delay after what it got, delays the acknowledgments of the first and the third kind for that data to carry, until
-//! a delay passes in vain; from the second short segment on it does not.
+//! An end that answers, with data of its own within the delay after what it got, delays the acknowledgments
+//! of the first and the third kind for that data to carry, until a delay passes in vain; from the second
+//! short segment on it does not.
 //!
-//! A full segment is the longest so far, 536 bytes at least; the kernel also learns that segments became shorter.
+//! A full segment is the longest so far, 536 bytes at least; the kernel also learns that segments became
+//! shorter.
 
 use bentpipe_base::{Duration, Instant};
 
@@ -59,7 +64,8 @@ impl QuickAcks {
         self.left > 0 && !self.answers
     }
 
-    /// Whether `unacked` bytes are enough for an acknowledgment on every `count`th segment; `None` on hosts that are no Linux.
+    /// Whether `unacked` bytes are enough for an acknowledgment on every `count`th segment; `None` on hosts
+    /// that are no Linux.
     pub(crate) fn enough(&self, unacked: u64, count: u32, largest: u64) -> Option<bool> {
         self.last.map(|_| unacked > u64::from(count.saturating_sub(1)) * largest.max(FULL))
     }

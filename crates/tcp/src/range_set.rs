@@ -1,6 +1,7 @@
 //! A set of byte positions as sorted, disjoint, non-touching ranges `[left, right)`.
 //!
-//! Used twice: by the receiver for what arrived out of order, by the sender for what was selectively acknowledged.
+//! Used twice: by the receiver for what arrived out of order, by the sender for what was selectively
+//! acknowledged.
 
 /// Sorted disjoint ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,7 +115,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a set of single positions: same members, same report of what was new, ranges sorted and apart.
+        /// Against a set of single positions: same members, same report of what was new, ranges sorted and
+        /// apart.
         #[test]
         fn agrees_with_a_set_of_positions(ops in proptest::collection::vec((0u8..8, 0u64..120, 1u64..25), 1..60)) {
             let mut ours = RangeSet::default();

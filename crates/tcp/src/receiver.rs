@@ -1,8 +1,8 @@
 //! The receiving half: reassembly, selective acknowledgments and when to acknowledge.
 //!
-//! Sources: RFC 9293, section 3.10.7.4 (acceptability), RFC 5681, section 4.2 (delayed ACKs; out-of-order data and data that fills a gap are acknowledged at
-//! once), RFC 2018 (first block = most recent), RFC 2883 (DSACK), RFC 7323 (TS.Recent).
-//! Positions are stream offsets: 0 is the peer's SYN, 1 its first byte.
+//! Sources: RFC 9293, section 3.10.7.4 (acceptability), RFC 5681, section 4.2 (delayed ACKs; out-of-order
+//! data and data that fills a gap are acknowledged at once), RFC 2018 (first block = most recent), RFC 2883
+//! (DSACK), RFC 7323 (TS.Recent). Positions are stream offsets: 0 is the peer's SYN, 1 its first byte.
 
 use crate::config::DelayedAck;
 use crate::quick_acks_linux::QuickAcks;
@@ -133,7 +133,8 @@ impl Receiver {
         }
     }
 
-    /// Takes `[left, right)` of text, clipped to the window by the caller's acceptability test, and a FIN at `right` if set.
+    /// Takes `[left, right)` of text, clipped to the window by the caller's acceptability test, and a FIN at
+    /// `right` if set.
     pub fn text(&mut self, now: Instant, left: u64, right: u64, fin: bool) -> Taken {
         let right_edge = self.window.right_edge();
         let fin = fin && right < right_edge.max(self.next + 1);
@@ -175,7 +176,8 @@ impl Receiver {
         Taken::InOrder(self.received() - before)
     }
 
-    /// A stream ends once: true for text beyond a known end, for an end elsewhere, and for one below what has arrived beyond a gap.
+    /// A stream ends once: true for text beyond a known end, for an end elsewhere, and for one below what has
+    /// arrived beyond a gap.
     #[inline]
     fn contradicts(&self, right: u64, fin: bool) -> bool {
         match self.fin {
@@ -199,7 +201,8 @@ impl Receiver {
         if fresh == 0 { Taken::Duplicate } else { Taken::OutOfOrder }
     }
 
-    /// The first part of `[left, right)` that arrived before, beyond the gap: RFC 2883 reports that and no more.
+    /// The first part of `[left, right)` that arrived before, beyond the gap: RFC 2883 reports that and no
+    /// more.
     fn held(&self, left: u64, right: u64) -> Option<(u64, u64)> {
         let known = self.out_of_order.as_slice().iter().find(|r| r.1 > left && r.0 < right)?;
         Some((known.0.max(left), known.1.min(right)))
@@ -289,8 +292,8 @@ impl Receiver {
         self.window.on_echo(echo, rtt);
     }
 
-    /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293, section 3.8.6.2.2), or on Linux when nothing is left to
-    /// read.
+    /// The application read `bytes`. Returns true when the window opened enough to tell the peer (RFC 9293,
+    /// section 3.8.6.2.2), or on Linux when nothing is left to read.
     pub fn consume(&mut self, now: Instant, bytes: u64, rtt: bentpipe_base::Duration) -> bool {
         let bytes = bytes.min(self.readable());
         self.read += bytes;

@@ -1,10 +1,10 @@
 //! Round-trip time and retransmission timeout.
 //!
-//! Source: RFC 6298. SRTT and RTTVAR with gains 1/8 and 1/4, RTO = SRTT + max(G, 4 RTTVAR), doubled on each timeout.
-//! Karn: a retransmitted segment gives no sample unless timestamps tell the copies apart.
-//! With many samples in one round trip the gains are divided by their expected number (RFC 7323, appendix G), so
-//! that the memory of the estimator stays several round trips long.
-//! Defaults: first RTO 1 s, minimum 1 s, maximum 60 s, granularity 1 ms.
+//! Source: RFC 6298. SRTT and RTTVAR with gains 1/8 and 1/4, RTO = SRTT + max(G, 4 RTTVAR), doubled on each
+//! timeout. Karn: a retransmitted segment gives no sample unless timestamps tell the copies apart. With many
+//! samples in one round trip the gains are divided by their expected number (RFC 7323, appendix G), so that
+//! the memory of the estimator stays several round trips long. Defaults: first RTO 1 s, minimum 1 s, maximum
+//! 60 s, granularity 1 ms.
 
 use crate::config::{RtoConfig, Stack};
 use crate::rtt_linux::LinuxVariance;
@@ -51,7 +51,8 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample as the stack does that this is the estimator of; the data acknowledged up to `una`, and sent up to `next`, say what a round trip is.
+    /// Takes a sample as the stack does that this is the estimator of; the data acknowledged up to `una`, and
+    /// sent up to `next`, say what a round trip is.
     pub(crate) fn take(&mut self, now: Instant, rtt: Duration, (una, next): (u64, u64), per_round: u64) {
         let Some(mut linux) = self.linux.take() else { return self.sample(now, rtt, per_round) };
         self.remember(now, rtt);

@@ -1,10 +1,12 @@
 //! The variance of round trips as Linux has it.
 //!
 //! Source: the behaviour of Linux 6.x (`tcp_rtt_estimator`, `__tcp_set_rto`).
-//! - The deviation follows as in RFC 6298, but with a gain of 1/32 instead of 1/4 when the round trip has fallen, so that a shorter one does not raise the timeout.
-//! - What counts is the largest deviation of a round trip of data, at least the smallest timeout: RTTVAR jumps up to it at once and
-//!   comes down by a quarter of the difference once per round trip.
-//! - RTO = SRTT + RTTVAR. So the smallest timeout is an addition to the round trip, where RFC 6298 has a floor below the sum.
+//! - The deviation follows as in RFC 6298, but with a gain of 1/32 instead of 1/4 when the round trip has
+//!   fallen, so that a shorter one does not raise the timeout.
+//! - What counts is the largest deviation of a round trip of data, at least the smallest timeout: RTTVAR
+//!   jumps up to it at once and comes down by a quarter of the difference once per round trip.
+//! - RTO = SRTT + RTTVAR. So the smallest timeout is an addition to the round trip, where RFC 6298 has a
+//!   floor below the sum.
 
 use bentpipe_base::Duration;
 
@@ -34,7 +36,8 @@ impl LinuxVariance {
         self.round_end = next;
     }
 
-    /// A sample that missed the smoothed round trip by `error`; `shorter` when it was below it. `una` and `next` are what is acknowledged and sent.
+    /// A sample that missed the smoothed round trip by `error`; `shorter` when it was below it. `una` and
+    /// `next` are what is acknowledged and sent.
     pub(crate) fn sample(&mut self, error: u64, shorter: bool, una: u64, next: u64) {
         let quarter = self.deviation / 4;
         self.deviation = match error.checked_sub(quarter) {

@@ -30,7 +30,8 @@ pub enum Reduction {
     RateHalving,
     /// Proportional rate reduction (RFC 9937).
     Prr,
-    /// At once, counted as in speedy recovery (TCP-Swift): what was lost first counts as in flight until it is repaired.
+    /// At once, counted as in speedy recovery (TCP-Swift): what was lost first counts as in flight until it
+    /// is repaired.
     Speedy,
 }
 
@@ -146,8 +147,8 @@ impl Scheme {
         TABLE[i].law
     }
 
-    /// The scheme as `stack` has it. Linux finds losses by RACK with SACK and as NewReno without, reduces by PRR and doubts every timeout, whatever the
-    /// window grows by.
+    /// The scheme as `stack` has it. Linux finds losses by RACK with SACK and as NewReno without, reduces by
+    /// PRR and doubts every timeout, whatever the window grows by.
     #[must_use]
     pub const fn on(self, stack: Stack) -> Self {
         match stack {

@@ -18,7 +18,8 @@ impl Connection {
         (at > now).then_some(at)
     }
 
-    /// What one acknowledgment lets go without a pace is bounded by the scheme's burst; the next one lets go the rest.
+    /// What one acknowledgment lets go without a pace is bounded by the scheme's burst; the next one lets go
+    /// the rest.
     pub(crate) fn burst_is_over(&self, plan: &Plan, len: u64) -> bool {
         let repairing = self.recovery.episode() == Episode::Fast;
         repairing && plan.pace.is_none() && self.send.burst > 0 && self.send.burst + len > plan.burst.0
@@ -37,7 +38,8 @@ impl Connection {
         Rate::from_bps((plan.window.bits() as f64 * gain / path.srtt.as_secs_f64()) as u64)
     }
 
-    /// Sender jitter as ns-2's `overhead_`: the first chance to send new data opens an opportunity after a random delay.
+    /// Sender jitter as ns-2's `overhead_`: the first chance to send new data opens an opportunity after a
+    /// random delay.
     pub(crate) fn opportunity(&mut self, cx: &mut Cx<'_>) -> bool {
         let (Some(jitter), Some(rng)) = (self.config.jitter, self.chance.jitter) else { return true };
         if jitter.kind != JitterKind::Opportunity || self.send.opportunity == Opportunity::Open {

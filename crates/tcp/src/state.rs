@@ -75,7 +75,8 @@ pub enum Event {
     Reset,
     /// The peer did not answer any more.
     TimedOut,
-    /// The connection could not be opened: a router or the peer's host says that what we ask for cannot be reached.
+    /// The connection could not be opened: a router or the peer's host says that what we ask for cannot be
+    /// reached.
     Unreachable,
 }
 

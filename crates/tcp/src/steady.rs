@@ -1,7 +1,9 @@
-//! The rate of new payload once a transfer is under way: from three round trips after the handshake to the sending of the last new byte.
+//! The rate of new payload once a transfer is under way: from three round trips after the handshake to the
+//! sending of the last new byte.
 //!
-//! Without the start, which a scheme may spend looking for its rate, and without the tail, in which only losses are repaired. It is counted from the sending of one
-//! segment to the sending of the last, so it is exact for a sender that sends at equal intervals.
+//! Without the start, which a scheme may spend looking for its rate, and without the tail, in which only
+//! losses are repaired. It is counted from the sending of one segment to the sending of the last, so it is
+//! exact for a sender that sends at equal intervals.
 
 use bentpipe_base::{Duration, Instant};
 

@@ -32,7 +32,8 @@ pub enum Timer {
 const COUNT: usize = 11;
 
 impl Timer {
-    /// In the order in which timers due at once are taken: a tail loss probe goes before a timeout and puts it off.
+    /// In the order in which timers due at once are taken: a tail loss probe goes before a timeout and puts
+    /// it off.
     const ALL: [Self; COUNT] = [
         Self::TailProbe,
         Self::Retransmit,

@@ -1,10 +1,12 @@
 //! The receive window: fixed, or grown by dynamic right-sizing.
 //!
-//! Sources: RFC 9293, sections 3.8.6 (the right edge never moves left; silly-window avoidance) and RFC 7323, section 2 (scaling). Auto-tuning: Fisk and Feng,
-//! "Dynamic right-sizing in TCP" (2001), as Linux does it: once per round trip, if the application read more than in any round before, the buffer
-//! becomes twice that. A pure receiver learns the round trip from the timestamps that the peer echoes (RFC 7323, section 4.1), as Linux does; the
-//! handshake's alone knows no queue, and the window would stop below what the path holds. Without timestamps the handshake's is all there is.
-//! A window is rounded up to the scale's granularity; the buffer is that much larger than asked for.
+//! Sources: RFC 9293, sections 3.8.6 (the right edge never moves left; silly-window avoidance) and RFC 7323,
+//! section 2 (scaling). Auto-tuning: Fisk and Feng, "Dynamic right-sizing in TCP" (2001), as Linux does it:
+//! once per round trip, if the application read more than in any round before, the buffer becomes twice that.
+//! A pure receiver learns the round trip from the timestamps that the peer echoes (RFC 7323, section 4.1), as
+//! Linux does; the handshake's alone knows no queue, and the window would stop below what the path holds.
+//! Without timestamps the handshake's is all there is. A window is rounded up to the scale's granularity; the
+//! buffer is that much larger than asked for.
 
 use crate::config::ReceiveBuffer;
 use bentpipe_base::{Duration, Instant};
@@ -109,7 +111,8 @@ impl ReceiveWindow {
         opening >= largest.min(self.buffer / 2).max(1) && known < self.buffer / 2
     }
 
-    /// The application read `bytes`; may grow the buffer. `handshake` is the round trip to go by until a better one is known.
+    /// The application read `bytes`; may grow the buffer. `handshake` is the round trip to go by until a
+    /// better one is known.
     #[inline]
     pub fn on_read(&mut self, now: Instant, bytes: u64, handshake: Duration) {
         if !self.auto {
@@ -137,7 +140,8 @@ mod tests {
     fn the_right_edge_never_moves_left() {
         let mut w = ReceiveWindow::new(ReceiveBuffer::Fixed(Size(10_000)), 0);
         assert_eq!(w.advertise(1, 0, 1000), 10_000);
-        assert_eq!(w.advertise(1001, 5000, 1000), 9000); // 5000 buffered would mean 5000 free, but 9000 were promised
+        // 5000 buffered would mean 5000 free, but 9000 were promised
+        assert_eq!(w.advertise(1001, 5000, 1000), 9000);
         assert_eq!(w.advertise(10_001, 10_000, 1000), 0);
         assert!(!w.opens(10_001, 9_500, 1000)); // 500 bytes: not worth telling
         assert!(w.opens(10_001, 9_000, 1000));

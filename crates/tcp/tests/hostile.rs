@@ -1,5 +1,5 @@
-//! A peer that keeps to no rule: whatever arrives, whatever the application does meanwhile, nothing panics, memory
-//! stays bounded, and a connection with something to send always has a timer.
+//! A peer that keeps to no rule: whatever arrives, whatever the application does meanwhile, nothing panics,
+//! memory stays bounded, and a connection with something to send always has a timer.
 
 use bentpipe_base::{
     Addr, Duration, Flags, Instant, NodeId, Packet, Purpose, Rng, Seq, Size, Timestamps, World,

@@ -1,4 +1,5 @@
-//! TCP-Peach, TCP-Peach+ and TCP-Swift end to end: two ends of ours over a pipe with a constant delay, counted segment by segment.
+//! TCP-Peach, TCP-Peach+ and TCP-Swift end to end: two ends of ours over a pipe with a constant delay,
+//! counted segment by segment.
 
 use bentpipe_base::{Addr, Cx, Dscp, Duration, Instant, NodeId, Packet, ProbeOption, Seq, Size, World};
 use bentpipe_tcp::cc::ProbeSignal;
@@ -16,7 +17,8 @@ mod granted;
 mod timestamps;
 
 const RTT: Duration = Duration::from_millis(550);
-/// Small, so that a window of many segments needs no scaling: the first scaled window would be a change, and its ACK no duplicate.
+/// Small, so that a window of many segments needs no scaling: the first scaled window would be a change, and
+/// its ACK no duplicate.
 const MSS: u64 = 100;
 
 /// A scheme by name, with parameters.
@@ -32,7 +34,8 @@ fn faithful() -> Scheme {
     scheme("swift-faithful", &[])
 }
 
-/// A host with segments of one size whatever options they carry, an ACK per segment, and a window that is no limit.
+/// A host with segments of one size whatever options they carry, an ACK per segment, and a window that is no
+/// limit.
 fn host(scheme: Scheme, option: bool, iw: u32) -> Config {
     Config {
         scheme,
@@ -57,7 +60,8 @@ struct Path {
     answer: Arc<Config>,
     /// What the sender sent, and when.
     sent: Vec<(Instant, Packet)>,
-    /// So many acknowledgments that follow each other at once become one, as at a receiver that merges segments; echoes stay.
+    /// So many acknowledgments that follow each other at once become one, as at a receiver that merges
+    /// segments; echoes stay.
     merged: usize,
     /// How many the last one stands for.
     run: usize,
@@ -196,8 +200,8 @@ fn is_data(p: &Packet) -> bool {
     p.body.len > 0 && !is_probe(p)
 }
 
-/// What happened in one episode: copies, new segments and repairs from the loss to the recover ACK; the window as that arrives, and at the end of the window
-/// expanding period.
+/// What happened in one episode: copies, new segments and repairs from the loss to the recover ACK; the
+/// window as that arrives, and at the end of the window expanding period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Episode {
     probes: u64,
@@ -212,8 +216,8 @@ fn episode(scheme: Scheme, option: bool, w0: u64, probes_arrive: bool) -> Episod
     episode_of(scheme, option, w0, &[0], probes_arrive, 1)
 }
 
-/// `w0` segments are sent at once; of those with the numbers `hit` the originals are lost, the first of all among them. The receiver acknowledges up to `merged`
-/// segments at once.
+/// `w0` segments are sent at once; of those with the numbers `hit` the originals are lost, the first of all
+/// among them. The receiver acknowledges up to `merged` segments at once.
 fn episode_of(
     scheme: Scheme,
     option: bool,
@@ -251,8 +255,9 @@ fn episode_of(
     Episode { at_end: path.sender().cwnd().0 / MSS, ..counted }
 }
 
-/// Speedy recovery as the text of the paper has it, probe by probe: with a window of 64, 60 ACKs come after the third duplicate. Half of them let nothing
-/// go, and each is answered by two probes; the other half each lets a new segment go. After it the window is what follows from which probes came back.
+/// Speedy recovery as the text of the paper has it, probe by probe: with a window of 64, 60 ACKs come after
+/// the third duplicate. Half of them let nothing go, and each is answered by two probes; the other half each
+/// lets a new segment go. After it the window is what follows from which probes came back.
 #[test]
 fn an_episode_is_counted_probe_by_probe() {
     for option in [true, false] {
@@ -280,8 +285,8 @@ fn an_episode_is_counted_probe_by_probe() {
     }
 }
 
-/// A receiver that merges segments, as hosts with GRO do, acknowledges eight at once: probes and the expanding window count segments, not acknowledgments, and only
-/// the bound on bursts costs some of them.
+/// A receiver that merges segments, as hosts with GRO do, acknowledges eight at once: probes and the
+/// expanding window count segments, not acknowledgments, and only the bound on bursts costs some of them.
 #[test]
 fn merged_acknowledgments_are_worth_what_they_tell() {
     let (single, merged) =
@@ -290,16 +295,22 @@ fn merged_acknowledgments_are_worth_what_they_tell() {
     assert!(merged.at_end * 4 >= single.at_end * 3 && merged.at_end <= single.at_end, "{merged:?}");
 }
 
-/// Three losses of one window of 64, the second and third found while the first is being repaired; no copy arrives. By the pseudo-code of the paper, read as for one loss:
-///   58 duplicate ACKs follow the third. `pipe` goes from 62 to 32 with the first 30, which send two probes each: 60. The other 28 send a segment each: two repairs, with
+/// Three losses of one window of 64, the second and third found while the first is being repaired; no copy
+/// arrives. By the pseudo-code of the paper, read as for one loss:
+///   58 duplicate ACKs follow the third. `pipe` goes from 62 to 32 with the first 30, which send two probes
+///     each: 60. The other 28 send a segment each: two repairs, with
 ///   six new ones between them, and 20 more.
-///   The first repair's ACK covers 20 segments: `pipe` falls from 32 to 12 although 19 of them had left it as they were SACKed, so this and the following ACKs let four
-///   segments go each. The second repair's ACK does so once more. So 58 new segments are out at the recover ACK, which covers six. The other 52 add a segment each, the last
+///   The first repair's ACK covers 20 segments: `pipe` falls from 32 to 12 although 19 of them had left it as
+///     they were SACKed, so this and the following ACKs let four
+///   segments go each. The second repair's ACK does so once more. So 58 new segments are out at the recover
+///     ACK, which covers six. The other 52 add a segment each, the last
 ///   excepted: the window expanding period is over then.
-/// The engine takes `pipe` from the scoreboard (`recovery/speedy.rs`). A later loss leaves it when it is found: the 19th and the 38th duplicate ACK count twice, so one
-/// ACK fewer is answered by probes (58), and 28 new segments go. A partial ACK takes what had not left: two segments and one. So with what `partial_inc` adds, 3 and 2 segments go
-/// for the partial ACKs and 7 for the duplicate ACKs between them: 40 new ones, 18 fewer than by the pseudo-code; without it 38, 20 fewer. The window is the
-/// same as the recover ACK arrives, which covers seven here.
+/// The engine takes `pipe` from the scoreboard (`recovery/speedy.rs`). A later loss leaves it when it is
+/// found: the 19th and the 38th duplicate ACK count twice, so one ACK fewer is answered by probes (58), and
+/// 28 new segments go. A partial ACK takes what had not left: two segments and one. So with what
+/// `partial_inc` adds, 3 and 2 segments go for the partial ACKs and 7 for the duplicate ACKs between them: 40
+/// new ones, 18 fewer than by the pseudo-code; without it 38, 20 fewer. The window is the same as the recover
+/// ACK arrives, which covers seven here.
 #[test]
 fn an_episode_with_three_losses_is_counted() {
     for (partial, at_exit, figure, fewer) in [(true, 34, 58, 18), (false, 32, 58, 20)] {
@@ -418,7 +429,8 @@ fn without_a_signal_it_is_slow_start() {
     assert_eq!(since, RTT * 5);
 }
 
-/// What a probe is: marked LE, not ECT, a copy of data that is not acknowledged, in nobody's count of what is in flight, and no sample of the round trip.
+/// What a probe is: marked LE, not ECT, a copy of data that is not acknowledged, in nobody's count of what is
+/// in flight, and no sample of the round trip.
 #[test]
 fn a_probe_is_outside_of_everything_that_counts_data() {
     for option in [true, false] {
@@ -453,7 +465,8 @@ fn a_probe_is_outside_of_everything_that_counts_data() {
     }
 }
 
-/// A copy that fills the hole repairs it before the retransmission arrives; the retransmission's DSACK is our own doing and undoes nothing.
+/// A copy that fills the hole repairs it before the retransmission arrives; the retransmission's DSACK is our
+/// own doing and undoes nothing.
 #[test]
 fn a_copy_may_repair_a_loss() {
     for option in [true, false] {

@@ -1,9 +1,10 @@
-//! Under random loss, duplication and reordering in both directions no byte is lost, duplicated or misplaced, and every connection ends:
-//! for every way of detecting losses, of reducing the window and of growing it.
+//! Under random loss, duplication and reordering in both directions no byte is lost, duplicated or misplaced,
+//! and every connection ends: for every way of detecting losses, of reducing the window and of growing it.
 //!
-//! The test is the driver of both ends: it copies real bytes on `transmit`, writes them where the header's sequence number says, and checks what
-//! the engine calls readable against what was sent. So a segment in the wrong place, a byte reported that never arrived, or a FIN
-//! reported early is found, whatever the engine believes of itself.
+//! The test is the driver of both ends: it copies real bytes on `transmit`, writes them where the header's
+//! sequence number says, and checks what the engine calls readable against what was sent. So a segment in the
+//! wrong place, a byte reported that never arrived, or a FIN reported early is found, whatever the engine
+//! believes of itself.
 
 #![allow(clippy::unwrap_used, reason = "a test may say what it takes for granted")]
 

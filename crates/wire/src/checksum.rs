@@ -48,15 +48,15 @@ impl Sum {
 
     /// This sum after words that summed up to `old` became words that sum up to `new`.
     ///
-    /// `-x` is `!x`, so equation 3 of RFC 1624 on a checksum field is `!(!field - old + new)`. It never yields the other
-    /// zero where a sum from scratch would not.
+    /// `-x` is `!x`, so equation 3 of RFC 1624 on a checksum field is `!(!field - old + new)`. It never
+    /// yields the other zero where a sum from scratch would not.
     pub const fn replace(self, old: Self, new: Self) -> Self {
         Self(self.fold() as u64 + !old.fold() as u64 + new.fold() as u64)
     }
 }
 
-/// The sum of the pseudo-header of TCP or UDP (RFC 9293, section 3.1; RFC 8200, section 8.1). `len` counts the
-/// transport header and the payload.
+/// The sum of the pseudo-header of TCP or UDP (RFC 9293, section 3.1; RFC 8200, section 8.1). `len` counts
+/// the transport header and the payload.
 pub fn pseudo_header(ends: &Ends, protocol: u8, len: usize) -> Sum {
     let addresses = match ends {
         Ends::V4 { src, dst } => Sum::of(&src.octets()).bytes(&dst.octets()),

@@ -84,8 +84,9 @@ impl<B: SplitByteSlice> Ipv6<B> {
         Ok(Self { header, payload })
     }
 
-    /// Walks the extension headers up to the transport header, or to what ends the walk: behind a fragment other
-    /// than the first lies no header, behind an authentication header (RFC 4302) nothing may be changed.
+    /// Walks the extension headers up to the transport header, or to what ends the walk: behind a fragment
+    /// other than the first lies no header, behind an authentication header (RFC 4302) nothing may be
+    /// changed.
     ///
     /// # Errors
     /// When an extension header reaches past the packet.

@@ -11,7 +11,8 @@
 //!
 //! let ends = Ends::V4 { src: [192, 0, 2, 1].into(), dst: [198, 51, 100, 2].into() };
 //! let tcp = TcpHeader { flags: Flags::SYN, window: 64240, mss: Some(1460), ..TcpHeader::default() };
-//! let syn = Segment { ends, sport: 40000, dport: 443, hops: 64, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, tcp, payload: b"" };
+//! let syn = Segment { ends, sport: 40000, dport: 443, hops: 64, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, tcp,
+//!   payload: b"" };
 //! let mut packet = Vec::new();
 //! emit(&syn, &mut packet)?;
 //! assert_eq!(parse(&packet)?.tcp.mss, Some(1460));

@@ -17,8 +17,8 @@ const ECHO: u16 = 1 << 15;
 
 /// A TCP packet by its meaning.
 ///
-/// Holds what the engine understands: unknown options, the urgent pointer, reserved bits and IP options are not part
-/// of it.
+/// Holds what the engine understands: unknown options, the urgent pointer, reserved bits and IP options are
+/// not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
     /// The addresses.
@@ -39,10 +39,11 @@ pub struct Segment<'a> {
     pub payload: &'a [u8],
 }
 
-/// Reads a TCP packet. Checksums are not looked at: they may be left to the network card (see [`Layout::sum`]).
+/// Reads a TCP packet. Checksums are not looked at: they may be left to the network card (see
+/// [`Layout::sum`]).
 ///
-/// Of an option that stands twice the later one counts; a known option with another length than its own is treated
-/// as unknown. Common stacks do the same.
+/// Of an option that stands twice the later one counts; a known option with another length than its own is
+/// treated as unknown. Common stacks do the same.
 ///
 /// # Errors
 /// When [`Layout::of`] fails, or the options cannot be told apart.
@@ -146,7 +147,8 @@ fn sack_list(edges: &[u8]) -> Option<SackList> {
 /// [`parse`] gives back an equal value, provided that a segment without SYN carries no SYN-only option.
 ///
 /// # Errors
-/// When the options need more than 40 bytes or the packet more than an IP header can say; `out` is then as before.
+/// When the options need more than 40 bytes or the packet more than an IP header can say; `out` is then as
+/// before.
 pub fn emit(segment: &Segment<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
     let tcp_len = usize::from(segment.tcp.wire_len());
     if tcp_len > size_of::<TcpFixed>() + OPTION_SPACE {

@@ -99,7 +99,8 @@ const PREFIX: &str = "bentpipe-";
 /// The tool that runs crates of the product itself.
 const FUZZ: &str = "fuzz";
 
-/// The one crate of ours that tools may use, which know bentpipe only as a program: it knows nothing of networks.
+/// The one crate of ours that tools may use, which know bentpipe only as a program: it knows nothing of
+/// networks.
 const TOOLS_MAY_USE: &str = "bentpipe-stats";
 
 /// True for crates that may not touch clock, file, socket or thread. Takes the folder's name.

@@ -1,17 +1,21 @@
 //! Which packets the kernel brings to a routed gateway, as nftables rules.
 //!
-//! With a rate all that goes to the satellite shares the gateway's pacer, so everything is brought. Without one only TCP is, and of it only what the policy could accelerate: a
-//! connection that the policy leaves alone is forwarded by the kernel as if there were no gateway, and costs what that costs.
+//! With a rate all that goes to the satellite shares the gateway's pacer, so everything is brought. Without
+//! one only TCP is, and of it only what the policy could accelerate: a connection that the policy leaves
+//! alone is forwarded by the kernel as if there were no gateway, and costs what that costs.
 //!
-//! The policy speaks of the packet that opens a connection, the kernel sees any packet of it, in both directions. So each packet is held against the rules twice, as one of a
-//! connection that the LAN's side opened and as one of a connection that the satellite's side opened, and is brought when either could be accelerated. Of DSCP only the opening
-//! packet's counts, and another packet does not tell it: a rule that asks for one takes nothing away here. So what is brought is never too little, both directions of a connection
-//! always go the same way, and the gateway decides for good. The price: where all but a few ports are to be accelerated, a packet of these few could belong to a connection that was opened
-//! from such a port, and is brought.
+//! The policy speaks of the packet that opens a connection, the kernel sees any packet of it, in both
+//! directions. So each packet is held against the rules twice, as one of a connection that the LAN's side
+//! opened and as one of a connection that the satellite's side opened, and is brought when either could be
+//! accelerated. Of DSCP only the opening packet's counts, and another packet does not tell it: a rule that
+//! asks for one takes nothing away here. So what is brought is never too little, both directions of a
+//! connection always go the same way, and the gateway decides for good. The price: where all but a few ports
+//! are to be accelerated, a packet of these few could belong to a connection that was opened from such a
+//! port, and is brought.
 //!
 //! ```text
-//! outward (a packet of the LAN)  -> by_lan: addresses and ports as the rules have them -> the way to the gateway
-//!                                -> by_satellite: the two ends exchanged                -> the same
+//! outward (a packet of the LAN) -> by_lan: addresses and ports as in the rules -> the way to the gateway
+//!                               -> by_satellite: the two ends exchanged        -> the same
 //! ```
 
 use bentpipe_os::sysctl;
@@ -46,7 +50,8 @@ impl Scope {
         }
     }
 
-    /// What is brought once a file that needs `new` takes the place of the one that this was for; `same`: with the same rules. Never less than before, and no rules of two policies: TCP.
+    /// What is brought once a file that needs `new` takes the place of the one that this was for; `same`:
+    /// with the same rules. Never less than before, and no rules of two policies: TCP.
     pub(super) const fn beside(self, new: Self, same: bool) -> Self {
         match (self, new) {
             (Self::All, _) | (_, Self::All) => Self::All,
@@ -64,8 +69,9 @@ fn excludes(rule: &Rule) -> bool {
 
 /// A packet that opens a connection.
 const OPENS: &str = "tcp flags & (fin | syn | rst | ack) == syn";
-/// More of them than this do not come here but are forwarded by the kernel, and their connections pass: a flood must not take the room of the packets of other connections in the
-/// queue of the interface. Where all that goes to the satellite is paced they are paced too.
+/// More of them than this do not come here but are forwarded by the kernel, and their connections pass: a
+/// flood must not take the room of the packets of other connections in the queue of the interface. Where all
+/// that goes to the satellite is paced they are paced too.
 const MOST: &str = "20000/second";
 const MOST_AT_ONCE: u32 = 20_000;
 
@@ -77,7 +83,8 @@ pub(super) fn is_tracked() -> bool {
     sysctl::read(LIBERAL).is_ok()
 }
 
-/// The nftables table of a gateway that needs `scope`. Priorities: -300 is before connection tracking (-200), -90 is after addresses are translated back (-100).
+/// The nftables table of a gateway that needs `scope`. Priorities: -300 is before connection tracking
+/// (-200), -90 is after addresses are translated back (-100).
 pub(super) fn script(file: &GatewayFile, scope: Scope, tracked: bool) -> String {
     let Deploy { nft_table: table, satellite, tun_lan, mark, .. } = &file.deploy;
     let lan = file.deploy.lan.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
@@ -159,7 +166,8 @@ impl Chains<'_> {
         ));
     }
 
-    /// The policy for connections that `opener` opened; `as_opened`: of packets that go as the one that opens does.
+    /// The policy for connections that `opener` opened; `as_opened`: of packets that go as the one that opens
+    /// does.
     fn policy(&mut self, file: &GatewayFile, (hook, chain): (&str, &str), opener: Side, as_opened: bool) {
         let table = self.table;
         let verdict = |action| match action {

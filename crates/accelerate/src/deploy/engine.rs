@@ -46,7 +46,8 @@ pub trait Engine: core::fmt::Debug {
     /// Connections that have ended since the last call.
     fn take_closed(&mut self) -> Vec<FlowFigures>;
 
-    /// How the scheduler treats the thread that carries packets, and whether it comes in time whatever else runs; none when that is not asked for.
+    /// How the scheduler treats the thread that carries packets, and whether it comes in time whatever else
+    /// runs; none when that is not asked for.
     fn priority(&self) -> Option<(String, bool)> {
         None
     }
@@ -86,7 +87,8 @@ pub type Inline = fn(&GatewayFile) -> Result<[Box<dyn PacketPort>; 2], String>;
 /// Super-packets carried from one port before the other has its turn.
 const BATCH: usize = 64;
 
-/// Carries packets from one port to the other as they are and knows nothing of connections: what the rest of a data path is measured against.
+/// Carries packets from one port to the other as they are and knows nothing of connections: what the rest of
+/// a data path is measured against.
 #[derive(Debug)]
 pub struct Bare {
     counts: Arc<Counts>,

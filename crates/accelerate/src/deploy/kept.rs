@@ -1,16 +1,21 @@
-//! What of connections outlives the gateway: their records, and the addresses that the numbers in them mean, in a file in the run folder that is mapped into memory.
+//! What of connections outlives the gateway: their records, and the addresses that the numbers in them mean,
+//! in a file in the run folder that is mapped into memory.
 //!
 //! ```text
-//! 0      "bentflow"   8 version   12 addresses   16 flows   24 start of the machine   40 network namespace   48 FNV-1a over 0..48
+//! 0      "bentflow"   8 version   12 addresses   16 flows   24 start of the machine   40 network namespace
+//! 48     FNV-1a over 0..48
 //! 56     when the gateway was last alive, nanoseconds of CLOCK_MONOTONIC   64 the same inverted
 //! 4096   addresses, 24 bytes each, at the place with their number
 //! then   connections, 64 bytes each, likewise
 //! ```
-//! No pointers, only numbers, and a record that was torn fails its check. A kill can come between any two writes; so a record whose place is about to mean another connection is cleared
-//! before any number gets another address, and a connection is written after its addresses.
+//! No pointers, only numbers, and a record that was torn fails its check. A kill can come between any two
+//! writes; so a record whose place is about to mean another connection is cleared before any number gets
+//! another address, and a connection is written after its addresses.
 //!
-//! Records of another start of the machine, of another network namespace, or of a gateway that is gone for longer than [`TOO_LONG`] are not used: by then the same ports may belong to other
-//! connections, whose windows would be misread. A connection without its record passes: it goes on as it did while no gateway was there.
+//! Records of another start of the machine, of another network namespace, or of a gateway that is gone for
+//! longer than [`TOO_LONG`] are not used: by then the same ports may belong to other connections, whose
+//! windows would be misread. A connection without its record passes: it goes on as it did while no gateway
+//! was there.
 
 use bentpipe_base::{ADDRESS_RECORD as ADDRESS, Addresses};
 use bentpipe_base::{Duration, Instant};
@@ -30,7 +35,8 @@ const HEAD: usize = 56;
 const BODY: usize = 4096;
 /// Most places that a file may claim: more than any limit allows.
 const MOST: u32 = 1 << 26;
-/// A gateway that was dead for longer does not go on with its connections. A port is used again after a minute or more (TIME-WAIT, RFC 9293, section 3.6.1).
+/// A gateway that was dead for longer does not go on with its connections. A port is used again after a
+/// minute or more (TIME-WAIT, RFC 9293, section 3.6.1).
 const TOO_LONG: Duration = Duration::from_secs(300);
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);

@@ -1,6 +1,7 @@
 //! The driver with a gateway between its two ports, as deployment and status see it.
 //!
-//! Everything is asked on the data thread, between its turns, and answered with real addresses in place of numbers.
+//! Everything is asked on the data thread, between its turns, and answered with real addresses in place of
+//! numbers.
 
 use super::engine::{Engine, Orders};
 use super::event::Event;
@@ -238,8 +239,15 @@ impl Live {
             let add = |network: &mut Network| network.add_gateway(gateway);
             let mut net = LiveNetwork::around(add, seed, unit, buffers(file.limits.memory));
             net.network.world.addresses = Addresses::new(ADDRESSES);
-            let answers =
-                Answers { asks: asked, file, keeping, closed: VecDeque::new(), forgotten: 0, lost: Cell::new(0), _end: end };
+            let answers = Answers {
+                asks: asked,
+                file,
+                keeping,
+                closed: VecDeque::new(),
+                forgotten: 0,
+                lost: Cell::new(0),
+                _end: end,
+            };
             Ok(Made {
                 net,
                 journal: None,

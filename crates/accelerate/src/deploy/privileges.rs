@@ -1,7 +1,8 @@
 //! Gives up what a gateway needs only at its start.
 //!
-//! What is kept, CAP_NET_ADMIN, takes the rules back at the end; CAP_SYS_NICE lets the data path ask for its priority. Everything else is given up for good: also the bounding
-//! set is cut (capabilities(7)), so that a program started later, `nft`, cannot have more either, and no program can gain anything by set-uid bits.
+//! What is kept, CAP_NET_ADMIN, takes the rules back at the end; CAP_SYS_NICE lets the data path ask for its
+//! priority. Everything else is given up for good: also the bounding set is cut (capabilities(7)), so that a
+//! program started later, `nft`, cannot have more either, and no program can gain anything by set-uid bits.
 
 use rustix::io::{Errno, Result};
 use rustix::thread::{

@@ -28,7 +28,8 @@ const fn places(limits: &Limits) -> u32 {
     limits.flows.saturating_add(limits.opening).saturating_add(limits.passing)
 }
 
-/// Reads what an earlier gateway has left at `place` and makes a new file; gives who writes it, and what is to be done before the first packet.
+/// Reads what an earlier gateway has left at `place` and makes a new file; gives who writes it, and what is
+/// to be done before the first packet.
 pub(super) fn begin(place: Option<&Place>, limits: &Limits, news: &News) -> (Keeping, Option<Errand>) {
     let mut keeping = Keeping { keeper: None, is_on: false, is_behind: false, news: Arc::clone(news) };
     let Some(place) = place else { return (keeping, None) };
@@ -100,7 +101,8 @@ impl Keeping {
         }
     }
 
-    /// Writes all that is still to be written, and nothing from then on: what is changed to let everything pass is not for the next gateway.
+    /// Writes all that is still to be written, and nothing from then on: what is changed to let everything
+    /// pass is not for the next gateway.
     pub(super) fn close(&mut self, core: &mut Core) -> Result<(), String> {
         loop {
             self.turn(core);

@@ -102,7 +102,8 @@ impl Stage {
         act(&mut self.gateway, &mut deployment, &mut self.desk)
     }
 
-    /// `n` connections end in both groups; those that are accelerated have this many times the speed of the others.
+    /// `n` connections end in both groups; those that are accelerated have this many times the speed of the
+    /// others.
     fn end_connections(&mut self, n: u64, times: f64) {
         for i in 0..n {
             let bps = 1_000_000 + 10_000 * i;

@@ -1,17 +1,24 @@
-//! Whether the traffic of this machine goes on after the start. Whatever stops it, a firewall, a filter of another kind or a fault of ours: then everything is taken back.
+//! Whether the traffic of this machine goes on after the start. Whatever stops it, a firewall, a filter of
+//! another kind or a fault of ours: then everything is taken back.
 //!
-//! Before the start rules of our own table note what is forwarded between LAN and satellite: remote ends (address, protocol, port) to which packets go, those from which packets
-//! come, those to which connections are opened, and peers that answer. After it, counters tell two things:
+//! Before the start rules of our own table note what is forwarded between LAN and satellite: remote ends
+//! (address, protocol, port) to which packets go, those from which packets come, those to which connections
+//! are opened, and peers that answer. After it, counters tell two things:
 //!
-//! * **Dropped here.** Packets of such ends are counted as they come to each of the four stretches of the new way (LAN to TUN, TUN to satellite, and back) and behind all other
-//!   rules for forwarded packets. Between the two nothing is lost but by this machine. What it dropped before the start is not among them, nor are packets with no hop left.
-//! * **Not answered.** Peers that answered just before the start, and from then on nothing comes from, though they were asked through the gateway. One that is not asked, or never
-//!   answered, is none of them. A hop that loses a fifth of the packets each way leaves a third of the questions open: so 15 in a row count, or 8 to each.
+//! * **Dropped here.** Packets of such ends are counted as they come to each of the four stretches of the new
+//!   way (LAN to TUN, TUN to satellite, and back) and behind all other rules for forwarded packets. Between
+//!   the two nothing is lost but by this machine. What it dropped before the start is not among them, nor are
+//!   packets with no hop left.
+//! * **Not answered.** Peers that answered just before the start, and from then on nothing comes from, though
+//!   they were asked through the gateway. One that is not asked, or never answered, is none of them. A hop
+//!   that loses a fifth of the packets each way leaves a third of the questions open: so 15 in a row count,
+//!   or 8 to each.
 //!
 //! ```text
 //! dropped:  at least 3 of a stretch, more than half of what came to it, for 0.5 s
 //! silent:   asked 3 times since its last packet, for 3 s
-//! taken back: a stretch that drops; at least 3 silent peers, asked at least 15 times together since any that is known has answered, for 3 s;
+//! taken back: a stretch that drops; at least 3 silent peers, asked at least 15 times together since any that
+//!   is known has answered, for 3 s;
 //!             or at least 3 that were asked 8 times each
 //! ```
 
@@ -23,7 +30,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Between two looks.
 pub(super) const GLANCE: Duration = Duration::from_millis(250);
-/// How long it looks before the start at most, at least where something is forwarded, and where nothing is: what opens a connection meanwhile is not accelerated.
+/// How long it looks before the start at most, at least where something is forwarded, and where nothing is:
+/// what opens a connection meanwhile is not accelerated.
 pub(super) const BEFORE: Duration = Duration::from_secs(2);
 const LEAST_BEFORE: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_millis(250);
@@ -32,7 +40,8 @@ const PEERS: usize = 3;
 /// Dropped packets that are enough, and how long they are looked at.
 const DROPPED: u64 = 3;
 const DROPS: Duration = Duration::from_millis(500);
-/// Questions to one peer, to all silent ones, and to one while others answer; and how long an answer may take.
+/// Questions to one peer, to all silent ones, and to one while others answer; and how long an answer may
+/// take.
 const ASKED: u64 = 3;
 const ASKED_ALL: u64 = 15;
 const ASKED_OFTEN: u64 = 8;
@@ -89,7 +98,8 @@ impl Counts {
         self.counters.get(name).copied().unwrap_or_default()
     }
 
-    /// What was noted in the time `gone` before the start is enough: there is nothing to note, or there are peers to judge by.
+    /// What was noted in the time `gone` before the start is enough: there is nothing to note, or there are
+    /// peers to judge by.
     fn suffice(&self, gone: Duration) -> bool {
         let answered = self.both("answered").len();
         let is_idle = answered == 0 && self.both("reached").is_empty();
@@ -339,7 +349,8 @@ pub(super) mod tests {
     fn peers_that_are_not_asked_are_not_missed() {
         let mut watch = watch(10);
         for tick in 0..240 {
-            // two of them answer no more, the others are not asked; and one who is unknown is asked all the time
+            // two of them answer no more, the others are not asked; and one who is unknown is asked all the
+            // time
             let peers = (0..11).map(|i| if i < 2 || i == 10 { (tick, 0) } else { (2, 1) });
             assert_eq!(watch.judge(&counts(peers), Instant::ZERO + Duration(PACE.0 * tick)), None, "{tick}");
         }
@@ -361,7 +372,8 @@ pub(super) mod tests {
         }
     }
 
-    /// A fifth of the packets is lost on each way: 400 starts of up to 40 peers, each asked as a sender does whose timer doubles, or four times a second.
+    /// A fifth of the packets is lost on each way: 400 starts of up to 40 peers, each asked as a sender does
+    /// whose timer doubles, or four times a second.
     #[test]
     fn loss_is_not_silence() {
         let mut seed = 7_u64;

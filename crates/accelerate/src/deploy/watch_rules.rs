@@ -15,7 +15,8 @@ pub(super) struct Stretch {
     to: String,
     /// What tells its packets as they come, and behind all other rules.
     matches: [String; 2],
-    /// The hook's priority: before what others do to packets of a TUN interface, but behind our own marking of the rest.
+    /// The hook's priority: before what others do to packets of a TUN interface, but behind our own marking
+    /// of the rest.
     priority: i32,
     is_out: bool,
     opens: bool,
@@ -57,7 +58,8 @@ impl Stretch {
         all
     }
 
-    /// The set of ends that were reached before, and the condition that a packet is of one of them, for IPv4 and IPv6.
+    /// The set of ends that were reached before, and the condition that a packet is of one of them, for IPv4
+    /// and IPv6.
     fn known(&self) -> [String; 2] {
         let (field, port) = if self.is_out { ("daddr", "dport") } else { ("saddr", "sport") };
         let (set, flags) = match (self.is_out, self.opens) {

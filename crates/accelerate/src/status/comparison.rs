@@ -1,14 +1,19 @@
-//! Proof of gain: accelerated connections beside those that were left alone at random, with a confidence interval.
+//! Proof of gain: accelerated connections beside those that were left alone at random, with a confidence
+//! interval.
 //!
-//! B. L. Welch, "The generalization of 'Student's' problem when several different population variances are involved", Biometrika 34 (1947).
+//! B. L. Welch, "The generalization of 'Student's' problem when several different population variances are
+//! involved", Biometrika 34 (1947).
 //!
-//! Speeds of connections spread over orders of magnitude, so their logarithms are compared: with means m, variances v and counts n of the logarithms of both groups
+//! Speeds of connections spread over orders of magnitude, so their logarithms are compared: with means m,
+//! variances v and counts n of the logarithms of both groups
 //! ```text
-//! d = m1 - m0      s^2 = v1/n1 + v0/n0      f = s^4 / ((v1/n1)^2/(n1-1) + (v0/n0)^2/(n0-1))      d +- t(0.975; f) s
+//! d = m1 - m0    s^2 = v1/n1 + v0/n0    f = s^4 / ((v1/n1)^2/(n1-1) + (v0/n0)^2/(n0-1))
+//! interval: d +- t(0.975; f) s
 //! ```
-//! exp(d) is how many times as fast the accelerated ones are, as a ratio of geometric means, and the interval's ends are its bounds.
-//! Only connections that moved at least [`LEAST_BYTES`] count: what is shorter is over before any gateway can help.
-//! Old connections are forgotten: when a group has 10 000, all weights in both are halved, so that a change shows.
+//! exp(d) is how many times as fast the accelerated ones are, as a ratio of geometric means, and the
+//! interval's ends are its bounds. Only connections that moved at least [`LEAST_BYTES`] count: what is
+//! shorter is over before any gateway can help. Old connections are forgotten: when a group has 10 000, all
+//! weights in both are halved, so that a change shows.
 
 use super::flow::FlowFigures;
 use bentpipe_stats::student_975;
@@ -21,7 +26,8 @@ const LEAST: f64 = 10.0;
 /// A group that has so many forgets.
 const MOST: f64 = 10_000.0;
 
-/// The figures of one group: count, sum and sum of squares of logarithms, kept as mean and squared deviations (Welford).
+/// The figures of one group: count, sum and sum of squares of logarithms, kept as mean and squared deviations
+/// (Welford).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Group {
     count: f64,

@@ -1,6 +1,8 @@
-//! Answers `GET /metrics`, and nothing else: a request, an answer, an end (HTTP/1.1, RFC 9112, with `Connection: close`).
+//! Answers `GET /metrics`, and nothing else: a request, an answer, an end (HTTP/1.1, RFC 9112, with
+//! `Connection: close`).
 //!
-//! Nothing that comes in can hold the gateway up or fill its memory: few clients, short requests, little patience.
+//! Nothing that comes in can hold the gateway up or fill its memory: few clients, short requests, little
+//! patience.
 
 use super::prometheus::CONTENT_TYPE;
 use bentpipe_os::clock::monotonic;

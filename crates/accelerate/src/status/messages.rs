@@ -132,7 +132,8 @@ pub struct Figures {
     pub not_forwarded: Vec<(String, u64)>,
     /// Packets that the ports lost, by place.
     pub port_drops: Vec<(String, u64)>,
-    /// What the data path could not read, so that it passed, by reason; and how often it had no room, or came late.
+    /// What the data path could not read, so that it passed, by reason; and how often it had no room, or came
+    /// late.
     #[serde(default)]
     pub data_path: Vec<(String, u64)>,
 }

@@ -1,4 +1,5 @@
-//! How a gateway tells how it is: figures, the proof of gain, flow records, the control socket, and metrics for Prometheus.
+//! How a gateway tells how it is: figures, the proof of gain, flow records, the control socket, and metrics
+//! for Prometheus.
 
 pub mod comparison;
 mod flow;

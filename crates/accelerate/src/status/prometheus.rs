@@ -1,7 +1,8 @@
 //! Metrics in Prometheus's text format 0.0.4.
 //!
-//! Labels are the gateway's name, directions, and the reasons and causes that the gateway itself lists: their number is bounded by this program, never by traffic. What is
-//! told per connection or subscriber stands in the flow records.
+//! Labels are the gateway's name, directions, and the reasons and causes that the gateway itself lists: their
+//! number is bounded by this program, never by traffic. What is told per connection or subscriber stands in
+//! the flow records.
 
 use super::messages::Status;
 use core::fmt::Write as _;

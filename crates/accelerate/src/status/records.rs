@@ -1,7 +1,8 @@
 //! A line for each connection that ends, in a file: CSV (RFC 4180) or JSON lines.
 //!
-//! Writing never holds the gateway up for long and never ends it: what cannot be written is counted, and the file is tried again at the next connection. After
-//! [`Records::reopen`] the file is opened anew, so that it can be rotated by moving it away.
+//! Writing never holds the gateway up for long and never ends it: what cannot be written is counted, and the
+//! file is tried again at the next connection. After [`Records::reopen`] the file is opened anew, so that it
+//! can be rotated by moving it away.
 
 use super::flow::FlowFigures;
 use bentpipe_scenario::gateway_file::RecordFormat;

@@ -47,14 +47,16 @@ enum Action {
     },
     /// Run a gateway until it is ended; then everything is as before.
     ///
-    /// SIGTERM and Ctrl-C end it, SIGHUP has it read its file again. Exit status 3 when traffic stopped with it, so that everything was taken back.
+    /// SIGTERM and Ctrl-C end it, SIGHUP has it read its file again. Exit status 3 when traffic stopped with
+    /// it, so that everything was taken back.
     Run {
         /// Gateway file.
         file: PathBuf,
         /// Only copy packets from one side to the other: what the gateway's cost is measured against.
         #[arg(long, hide = true)]
         bare: bool,
-        /// Take the place of the gateway that runs, and go on with its connections: for a planned restart or an upgrade.
+        /// Take the place of the gateway that runs, and go on with its connections: for a planned restart or
+        /// an upgrade.
         #[arg(long)]
         replace: bool,
     },
@@ -83,7 +85,8 @@ enum Action {
     },
     /// Have it read its file again, without losing a connection.
     Reload,
-    /// Take back everything that gateways have changed: those that were killed, and those that run, after asking them to stop.
+    /// Take back everything that gateways have changed: those that were killed, and those that run, after
+    /// asking them to stop.
     Undo,
 }
 

@@ -47,8 +47,8 @@ pub(crate) fn run(top: &Top) -> Result<String, Failure> {
     )
 }
 
-/// Shows what `look` finds, again and again until `q`. Returns what to print: nothing, or the `end` when the service
-/// has ended. `name` is the command, with what to use where there is no terminal.
+/// Shows what `look` finds, again and again until `q`. Returns what to print: nothing, or the `end` when the
+/// service has ended. `name` is the command, with what to use where there is no terminal.
 pub(crate) fn watch<T>(
     (name, help): (&str, &str),
     mut now: T,

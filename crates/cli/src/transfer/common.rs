@@ -19,7 +19,8 @@ pub(crate) struct Common {
     /// Congestion control: any scheme of scenario files (newreno, cubic, hybla, bbr, ...).
     #[arg(long, value_name = "SCHEME", default_value = "cubic")]
     tcp: String,
-    /// A parameter of the scheme, or another option of a host in scenario files (iw, min_rto, window, ...); may be repeated.
+    /// A parameter of the scheme, or another option of a host in scenario files (iw, min_rto, window, ...);
+    /// may be repeated.
     ///
     /// The value is written as in the file but without quotes: iw=4, beta=0.8, min_rto='300 ms'.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]

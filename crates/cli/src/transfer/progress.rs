@@ -1,5 +1,6 @@
-//! How a transfer goes on, in one line that is drawn again; nothing where standard error is no terminal, or the terminal is another program's: of two ends that
-//! `bentpipe emulate` runs on one terminal only the near one is in its foreground.
+//! How a transfer goes on, in one line that is drawn again; nothing where standard error is no terminal, or
+//! the terminal is another program's: of two ends that `bentpipe emulate` runs on one terminal only the near
+//! one is in its foreground.
 
 use bentpipe_live::transfer::Look;
 use core::fmt::Write as _;

@@ -15,7 +15,8 @@ use std::path::PathBuf;
 /// Where to wait for a sender.
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
-    /// The port, and an address of this host before it if it is to be the only one: `5000`, `10.55.0.2:5000`, `[fd55::2]:5000`.
+    /// The port, and an address of this host before it if it is to be the only one: `5000`, `10.55.0.2:5000`,
+    /// `[fd55::2]:5000`.
     #[arg(value_name = "[ADDR:]PORT")]
     at: String,
     /// Where to write what arrives; standard output without it, and then the report goes to standard error.

@@ -1,4 +1,5 @@
-//! Firewalls on the router: what `check` says of them, and what becomes of a start that stops the site's traffic.
+//! Firewalls on the router: what `check` says of them, and what becomes of a start that stops the site's
+//! traffic.
 //!
 //! `BENTPIPE_STARTS` is how many starts of each kind there are; the acceptance list asks for many.
 
@@ -24,7 +25,8 @@ fn shell(script: &str) -> Result<(), String> {
     if done.status.success() { Ok(()) } else { Err(format!("{script}: {}", err(&done))) }
 }
 
-/// A firewall as people have it: hosts of the LAN may open connections to the satellite, nobody may from there.
+/// A firewall as people have it: hosts of the LAN may open connections to the satellite, nobody may from
+/// there.
 fn firewalls() -> Vec<(&'static str, String)> {
     let iptables = "IPT -P FORWARD DROP
         IPT -A FORWARD -i eth1 -o eth0 -j ACCEPT
@@ -167,7 +169,8 @@ fn add_peers(lab: &Lab) {
 
 #[test]
 fn a_start_that_stops_traffic_is_taken_back() {
-    // seen by no check: our own packets are dropped before any rule for forwarded ones, and where nothing is counted
+    // seen by no check: our own packets are dropped before any rule for forwarded ones, and where nothing is
+    // counted
     let raw = "nft 'add table inet raw; add chain inet raw pre { type filter hook prerouting priority -500; }; add rule inet raw pre iifname { bentlan, bentsat } drop'";
     let mut all = firewalls();
     all.push(("nft", raw.to_owned()));

@@ -27,7 +27,8 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Makes it; `None`, with a line that says so, when that cannot be done here. `routed`: the far host knows the way back.
+    /// Makes it; `None`, with a line that says so, when that cannot be done here. `routed`: the far host
+    /// knows the way back.
     pub(crate) fn new(test: &str, routed: bool) -> Option<Self> {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("gateway-{test}-{}", id()));
         let _ = fs::remove_dir_all(&folder);

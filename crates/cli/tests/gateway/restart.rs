@@ -22,7 +22,8 @@ fn a_gateway_that_is_run_again_goes_on_with_what_it_accelerated_before_it_was_ki
     assert_eq!(figures(&lab)["figures"]["accelerated"], 2);
     gateway.end(Signal::KILL);
     for stream in &mut streams {
-        // little: until a gateway is there again, the far host takes the scaled windows of the other one for what they say
+        // little: until a gateway is there again, the far host takes the scaled windows of the other one for
+        // what they say
         echo(stream, 2000);
     }
     for round in 0..2 {
@@ -75,7 +76,8 @@ fn a_planned_restart_keeps_connections_accelerated() {
     let before = lab.traces();
     let old = "/proc/sys/net/ipv4/tcp_window_scaling";
     lab.at(FAR, || fs::write(old, "0")).expect("a far host of the old kind");
-    // an address for metrics that the one that runs has, and traffic that would be looked at before another start
+    // an address for metrics that the one that runs has, and traffic that would be looked at before another
+    // start
     let file = lab.watched_file("30 s", "[status]\nprometheus = \"127.0.0.1:9464\"\n");
     let mut gateway = lab.start(&file);
     let mut streams = [lab.connect(false), lab.connect(true)];

@@ -1,4 +1,5 @@
-//! Two hosts in network namespaces of their own and what lies between them: a gateway before a bad hop, or the hop alone. Gone when the test ends.
+//! Two hosts in network namespaces of their own and what lies between them: a gateway before a bad hop, or
+//! the hop alone. Gone when the test ends.
 //!
 //! ```text
 //! host 0 (bent0) -- p0 [gateway] g0 -- g1 [hop] p1 -- host 1 (bent0)
@@ -17,7 +18,8 @@ use std::process::id;
 use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 
-/// Hosts without ARP send to their own address, and our ends have another one: our stack then leaves what they send alone.
+/// Hosts without ARP send to their own address, and our ends have another one: our stack then leaves what
+/// they send alone.
 const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 const MAC_TEXT: &str = "02:62:65:6e:74:01";
 const OUR_MAC: &str = "02:62:65:6e:74:02";

@@ -1,4 +1,5 @@
-//! A hop that loses, duplicates and overtakes, and is away for a while now and then: what a gateway may find behind it.
+//! A hop that loses, duplicates and overtakes, and is away for a while now and then: what a gateway may find
+//! behind it.
 
 use bentpipe_base::{Cx, Duration, Input, Instant, Node, Pkt, Port, Proto, Slot};
 use bentpipe_gateway::{LAN, SATELLITE};

@@ -1,6 +1,8 @@
-//! Every byte, and every end: the kernel's TCP at both ends, a gateway before a hop that loses, duplicates, overtakes and is away for three seconds now and then.
+//! Every byte, and every end: the kernel's TCP at both ends, a gateway before a hop that loses, duplicates,
+//! overtakes and is away for three seconds now and then.
 //!
-//! What each end of a conversation sees must be what it sees without a gateway over a hop that only takes its time.
+//! What each end of a conversation sees must be what it sees without a gateway over a hop that only takes its
+//! time.
 
 #![allow(
     clippy::print_stdout,
@@ -57,7 +59,8 @@ impl Setting {
         Weather { delay: DELAY, loss: self.loss, twice: 1e-2, late: 1e-2, outage, seed: self.seed }
     }
 
-    /// What the host behind the gateway may say to the other: nobody repairs its losses but itself, which takes a while.
+    /// What the host behind the gateway may say to the other: nobody repairs its losses but itself, which
+    /// takes a while.
     const fn most_back(&self) -> usize {
         if self.loss > 2e-2 {
             200_000

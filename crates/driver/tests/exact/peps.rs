@@ -132,7 +132,8 @@ fn a_closed_port_refuses() {
     course.end();
 }
 
-/// A host that is not there does not seem to be, and one that goes away in the middle is missed after the time that the sender gives it.
+/// A host that is not there does not seem to be, and one that goes away in the middle is missed after the
+/// time that the sender gives it.
 #[test]
 fn a_dead_host_times_out() {
     let weather = Weather::clear(DELAY);

@@ -153,7 +153,8 @@ impl Talker {
             }
             (Kind::Together, _) => self.together(barrier),
             (Kind::Reset { client }, is_client) if client == is_client => {
-                // closed with bytes unread, or more to come: either way the other end hears of it with a reset
+                // closed with bytes unread, or more to come: either way the other end hears of it with a
+                // reset
                 return match self.hear(self.len(false)) {
                     Ok(_) => (self.heard, End::Left),
                     Err(e) => (self.heard, ended(&e)),

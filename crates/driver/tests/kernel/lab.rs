@@ -1,4 +1,5 @@
-//! Two hosts in network namespaces of their own, and a third between them where the gateway's data path runs. Gone when the test ends.
+//! Two hosts in network namespaces of their own, and a third between them where the gateway's data path runs.
+//! Gone when the test ends.
 
 pub(crate) use ::lab::once::ip;
 use ::lab::once::run;
@@ -14,7 +15,8 @@ use std::thread::Builder;
 
 const MAC: [u8; 6] = [0x02, 0x62, 0x65, 0x6e, 0x74, 0x01];
 const MAC_TEXT: &str = "02:62:65:6e:74:01";
-/// Our end has another address: hosts without ARP send to their own, and our end's stack then leaves their packets alone at once.
+/// Our end has another address: hosts without ARP send to their own, and our end's stack then leaves their
+/// packets alone at once.
 const OUR_MAC: &str = "02:62:65:6e:74:02";
 
 /// How the path lies between the hosts.

@@ -240,7 +240,8 @@ fn a_planned_stop_lets_out_what_is_held() {
     }
 }
 
-/// The same as root of a user namespace only: this test program again, started by somebody without any permission.
+/// The same as root of a user namespace only: this test program again, started by somebody without any
+/// permission.
 #[test]
 fn an_ordinary_user_can_do_this_too() {
     ::lab::again::as_an_ordinary_user(

@@ -1,4 +1,5 @@
-//! Nodes that do what a gateway may do to a packet, to connections of real stacks that break when one bit of it is wrong.
+//! Nodes that do what a gateway may do to a packet, to connections of real stacks that break when one bit of
+//! it is wrong.
 
 use bentpipe_base::{Cx, Duration, Flags, Input, Instant, Node, Packet, Pkt, Port, Proto, SackList, Slot};
 use bentpipe_gateway::{LAN, SATELLITE};

@@ -1,6 +1,7 @@
 //! Datagrams of a flow: sent when the simulator's would be, counted as the simulator counts them.
 //!
-//! Each begins with its number and the time at which it was sent, both little-endian, 8 bytes each. Both ends share the run's clock.
+//! Each begins with its number and the time at which it was sent, both little-endian, 8 bytes each. Both ends
+//! share the run's clock.
 
 use super::Error;
 use super::setup::Place;

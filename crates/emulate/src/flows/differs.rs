@@ -142,7 +142,8 @@ fn receiving(config: &Config) -> Vec<String> {
 pub(super) struct Settings;
 
 impl Settings {
-    /// What those who send from `host` have in common; where they differ, the kernel's own value stays, and that is said.
+    /// What those who send from `host` have in common; where they differ, the kernel's own value stays, and
+    /// that is said.
     pub(super) fn of_senders(
         scenario: &Scenario,
         host: usize,

@@ -86,7 +86,8 @@ impl Line {
         self.ended |= hung_up && self.fault.is_none();
     }
 
-    /// Holds the window to what it is to be: the kernel lifts its limit when it learns how large packets are in memory.
+    /// Holds the window to what it is to be: the kernel lifts its limit when it learns how large packets are
+    /// in memory.
     fn hold_window(&mut self) {
         let wanted = match self.window {
             Window::UpTo(size) | Window::Fixed(size) | Window::Buffer(size, _) => size,
@@ -138,7 +139,8 @@ impl Duplex for Line {
         let mut taken = 0;
         while left > 0 {
             let piece = &ZEROS[..left.min(PIECE as u64) as usize];
-            // one write of the application is one for the kernel: the end of a piece is no reason for a short segment (tcp(7), MSG_MORE)
+            // one write of the application is one for the kernel: the end of a piece is no reason for a short
+            // segment (tcp(7), MSG_MORE)
             let more = if left > PIECE as u64 { SendFlags::MORE } else { SendFlags::empty() };
             match rustix::net::send(&self.socket, piece, SendFlags::NOSIGNAL | SendFlags::DONTWAIT | more) {
                 Ok(n) => {
@@ -228,7 +230,8 @@ impl End {
         Self { line, writer, reader, armed: Instant::NEVER }
     }
 
-    /// Lets the applications act, the reader first; returns when they want to be called again without anything happening.
+    /// Lets the applications act, the reader first; returns when they want to be called again without
+    /// anything happening.
     pub(super) fn run(&mut self, cx: &mut Cx<'_>) -> Instant {
         if self.line.fault.is_some() {
             return Instant::NEVER;

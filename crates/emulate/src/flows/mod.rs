@@ -1,8 +1,9 @@
 //! A scenario's own flows as sockets of the kernel, in the namespaces of its hosts.
 //!
-//! The applications are those of the simulator, byte for byte and draw for draw (`bentpipe_nodes::app`); only what they write to is another: a socket.
-//! What a scenario says about a host's TCP is told to the kernel by settings, routes and socket options, as far as it listens ([`needs()`]); what it
-//! does, it says in TCP_INFO, which is sampled.
+//! The applications are those of the simulator, byte for byte and draw for draw (`bentpipe_nodes::app`); only
+//! what they write to is another: a socket. What a scenario says about a host's TCP is told to the kernel by
+//! settings, routes and socket options, as far as it listens ([`needs()`]); what it does, it says in
+//! TCP_INFO, which is sampled.
 //!
 //! ```text
 //!   needs -> sysctl and routes of each host -> sockets -> run (one thread, epoll) -> Outcome -> Report
@@ -44,7 +45,8 @@ fn sends(flow: &FlowSpec) -> usize {
     if answers(flow) { flow.to } else { flow.from }
 }
 
-/// Both ends of a connection: the flow, the host, its configuration, and whether data of any size comes to it.
+/// Both ends of a connection: the flow, the host, its configuration, and whether data of any size comes to
+/// it.
 fn ends_of(flow: &FlowSpec) -> [(&FlowSpec, usize, &Config, bool); 2] {
     let both = answers(flow);
     let (opens, accepts) = if both { (&flow.receiver, &flow.sender) } else { (&flow.sender, &flow.receiver) };

@@ -1,6 +1,8 @@
-//! What a scenario asks of the hosts' kernels: settings of their network namespaces, routes, and what each socket is told.
+//! What a scenario asks of the hosts' kernels: settings of their network namespaces, routes, and what each
+//! socket is told.
 //!
-//! Nothing is changed here. What no kernel can do is said in [`Needs::differs`], once, and what this one cannot do is an error.
+//! Nothing is changed here. What no kernel can do is said in [`Needs::differs`], once, and what this one
+//! cannot do is an error.
 
 use super::differs::{Differs, Settings};
 use super::options::{SWITCHES, offered};
@@ -69,7 +71,8 @@ pub struct HostNeeds {
 /// What the flows of `scenario` need of a kernel.
 ///
 /// # Errors
-/// What it cannot do: a congestion control that it lacks, two flows that need different settings of one host, sizes it does not take.
+/// What it cannot do: a congestion control that it lacks, two flows that need different settings of one host,
+/// sizes it does not take.
 pub fn needs(scenario: &Scenario, kernel: &Kernel) -> Result<Needs, Error> {
     let mut differs = Differs::new(scenario);
     let mut congestion = Vec::with_capacity(scenario.flows.len());
@@ -115,7 +118,8 @@ fn sizes(flow: &FlowSpec) -> Result<(), Error> {
     }
 }
 
-/// The kernel's name for a scheme: what it calls reno is Reno, `NewReno` or SACK, depending on the options of the connection.
+/// The kernel's name for a scheme: what it calls reno is Reno, `NewReno` or SACK, depending on the options of
+/// the connection.
 fn congestion_of(flow: &FlowSpec, kernel: &Kernel) -> Result<String, Error> {
     let scheme = flow.sender.scheme.name;
     let name = match scheme {
@@ -165,7 +169,8 @@ fn buffers(scenario: &Scenario, host: usize) -> (Vec<(&'static str, String)>, bo
     let mut fixed = None::<Size>;
     let mut auto = None::<(Size, Size)>;
     let mut largest = 0;
-    // whoever reads at once needs room besides the window for what came out of order; for others the room is the window
+    // whoever reads at once needs room besides the window for what came out of order; for others the room is
+    // the window
     let mut slow = true;
     for (flow, at, config, receives) in scenario.flows.iter().filter(|f| is_tcp(f)).flat_map(ends_of) {
         largest = largest.max(config.receive_buffer.max().0);

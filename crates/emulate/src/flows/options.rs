@@ -1,7 +1,8 @@
 //! Which host has to be without a TCP option, so that each connection has those that its flow asks for.
 //!
-//! The kernel has one switch per option for all connections of a network namespace, but an option is used only when both ends offer it. So a flow without
-//! SACK needs one end without it, and which end that is is ours to choose: not one where another flow needs it.
+//! The kernel has one switch per option for all connections of a network namespace, but an option is used
+//! only when both ends offer it. So a flow without SACK needs one end without it, and which end that is is
+//! ours to choose: not one where another flow needs it.
 
 use super::{Error, ends_of};
 use bentpipe_scenario::Scenario;

@@ -18,7 +18,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Shortest time between two looks at TCP_INFO of a flow, and what each look takes of the machine at most: with very many flows they are looked at less often.
+/// Shortest time between two looks at TCP_INFO of a flow, and what each look takes of the machine at most:
+/// with very many flows they are looked at less often.
 const LOOK: Duration = Duration::from_millis(10);
 const LOOK_PER_FLOW: Duration = Duration::from_micros(100);
 /// Shortest interval of the series.
@@ -133,7 +134,8 @@ impl Flows {
         Ok(())
     }
 
-    /// Runs by `clock`, which begins with the run, to the scenario's end, or until `go_on`, which is asked many times a second, says no.
+    /// Runs by `clock`, which begins with the run, to the scenario's end, or until `go_on`, which is asked
+    /// many times a second, says no.
     ///
     /// # Errors
     /// When the system fails; what happens to single connections is part of the outcome.
@@ -402,7 +404,8 @@ fn open(
         found.ok_or_else(|| Error::system(format!("a host of flow `{}`", flow.name), missing()))
     };
     let pair = (place(flow.from)?, place(flow.to)?);
-    // the ports of the simulator, so that captures of both can be laid side by side; `ends` names the sender first
+    // the ports of the simulator, so that captures of both can be laid side by side; `ends` names the sender
+    // first
     let ports = if super::answers(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) };
     if let App::Udp { size, pattern } = flow.app {
         let rng = world.open_rng(&flow.name, Purpose::Application);

@@ -13,7 +13,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// What the kernel takes as the least and the largest retransmission timeout, and as the longest delay of an acknowledgment.
+/// What the kernel takes as the least and the largest retransmission timeout, and as the longest delay of an
+/// acknowledgment.
 const RTO_MIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
 const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -116,14 +117,15 @@ impl Socket<'_> {
     }
 }
 
-/// What the kernel is to be told so that it announces `window`. Without window scale it announces whole segments (`__tcp_select_window`), except where it
-/// could announce more than the field holds.
+/// What the kernel is to be told so that it announces `window`. Without window scale it announces whole
+/// segments (`__tcp_select_window`), except where it could announce more than the field holds.
 const fn clamp_for(window: Size, config: &Config) -> Size {
     if window.0 == UNSCALED { Size(UNSCALED + 2 * config.mss as u64) } else { window }
 }
 
-/// Sets the least retransmission timeout, once the round trip is known. The kernel adds its minimum to the smoothed round trip
-/// (`__tcp_set_rto`), a scenario's is for the whole unless its stack is Linux: so what is told is the difference.
+/// Sets the least retransmission timeout, once the round trip is known. The kernel adds its minimum to the
+/// smoothed round trip (`__tcp_set_rto`), a scenario's is for the whole unless its stack is Linux: so what is
+/// told is the difference.
 pub(super) fn set_rto_min(fd: BorrowedFd<'_>, config: &Config) -> io::Result<()> {
     let least = match config.stack {
         Stack::Rfc => config.rto.min.saturating_sub(tcp::info(fd)?.rtt),

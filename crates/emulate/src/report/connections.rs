@@ -1,7 +1,8 @@
 //! What is known of the TCP connections of programs, put together from what both of their ends say.
 //!
-//! A flow is one direction of a connection, told at the end that sends. What has reached the other end is asked there where it can be looked at (that
-//! is what goodput counts), and taken from the acknowledgments else. Of a sender that cannot be seen, behind an uplink, the receiver tells.
+//! A flow is one direction of a connection, told at the end that sends. What has reached the other end is
+//! asked there where it can be looked at (that is what goodput counts), and taken from the acknowledgments
+//! else. Of a sender that cannot be seen, behind an uplink, the receiver tells.
 
 use super::Flows;
 use super::flow::{Ends, Flow, keeps};
@@ -57,7 +58,8 @@ pub(super) struct Connections {
     hosts: Vec<Host>,
     open: BTreeMap<Key, Flow>,
     ended: Vec<Flow>,
-    /// Connections on which nothing was sent yet: a time when they were not there, and when they were first seen to be established.
+    /// Connections on which nothing was sent yet: a time when they were not there, and when they were first
+    /// seen to be established.
     waiting: BTreeMap<Key, (Instant, Option<Instant>)>,
     /// The time axis; the flows have their series themselves.
     record: Record,
@@ -109,7 +111,8 @@ impl Connections {
         self.looked = now;
     }
 
-    /// Takes in what one end says; returns the flows that it is about: what it sends, and what it receives from somebody who cannot be asked.
+    /// Takes in what one end says; returns the flows that it is about: what it sends, and what it receives
+    /// from somebody who cannot be asked.
     fn take(&mut self, now: Instant, host: usize, c: &Connection, over: bool) -> [Option<Key>; 2] {
         let (local, peer) = (plain(c.local), plain(c.peer));
         let owner = |ip: IpAddr| self.hosts.iter().position(|h| h.addresses.contains(&ip));

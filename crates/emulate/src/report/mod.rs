@@ -85,7 +85,8 @@ pub struct Beside {
 }
 
 impl Recording {
-    /// Makes the folder and begins the captures of `scenario`, before the links run: what cannot be written is known at once. `clock` is the run's.
+    /// Makes the folder and begins the captures of `scenario`, before the links run: what cannot be written
+    /// is known at once. `clock` is the run's.
     ///
     /// # Errors
     /// When the folder or a file in it cannot be made.

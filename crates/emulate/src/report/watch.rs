@@ -1,4 +1,5 @@
-//! Watches the TCP connections of programs that know nothing of us: every tenth of a second it asks the kernel in each host's namespace.
+//! Watches the TCP connections of programs that know nothing of us: every tenth of a second it asks the
+//! kernel in each host's namespace.
 
 use super::Flows;
 use super::connections::{Connections, Found, Host};

@@ -57,8 +57,10 @@ impl Session {
             end.port = format!("p{i}");
             if !outside || layout.uplink {
                 let index = entry.slot * SLOT as u16 + i as u16;
-                end.addresses =
-                    bentpipe_scenario::host_addresses(entry.depth, index).into_iter().take(1 + usize::from(ipv6)).collect();
+                end.addresses = bentpipe_scenario::host_addresses(entry.depth, index)
+                    .into_iter()
+                    .take(1 + usize::from(ipv6))
+                    .collect();
             }
             hosts.push(end);
         }

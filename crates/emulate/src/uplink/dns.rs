@@ -1,7 +1,8 @@
 //! A small DNS forwarder: questions from behind the link go to a resolver that answers only on this machine.
 //!
-//! Nothing is looked at but the number of a question, which is replaced (RFC 5625: a proxy passes on what it does not understand). Bounded: a question that is not answered
-//! is forgotten, and so is the oldest when there are too many.
+//! Nothing is looked at but the number of a question, which is replaced (RFC 5625: a proxy passes on what it
+//! does not understand). Bounded: a question that is not answered is forgotten, and so is the oldest when
+//! there are too many.
 
 use crate::error::Error;
 use bentpipe_os::namespace;
@@ -34,7 +35,8 @@ pub(super) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Listens at `at` in the network `home` and asks `resolver` there; `None` when somebody else already listens there, who will answer then.
+    /// Listens at `at` in the network `home` and asks `resolver` there; `None` when somebody else already
+    /// listens there, who will answer then.
     pub(super) fn start(home: &OwnedFd, at: IpAddr, resolver: IpAddr) -> Result<Option<Self>, Error> {
         let open = || {
             let sockets = (UdpSocket::bind((at, PORT))?, TcpListener::bind((at, PORT))?);
@@ -171,7 +173,8 @@ impl Questions {
         if self.waiting.len() == MOST {
             self.waiting.pop_front();
         }
-        // The upstream socket is connected within this machine: nobody else can answer, so the number need not be hard to guess.
+        // The upstream socket is connected within this machine: nobody else can answer, so the number need
+        // not be hard to guess.
         self.last = self.last.wrapping_add(1);
         self.waiting.push_back((self.last, *number, client));
         *number = self.last.to_be_bytes();

@@ -1,7 +1,9 @@
-//! The far end of a link in the machine's own network (`--uplink`): one interface, one nftables table, and the kernel settings that a router needs.
+//! The far end of a link in the machine's own network (`--uplink`): one interface, one nftables table, and
+//! the kernel settings that a router needs.
 //!
-//! All of it is written into the registry before it is done, and taken back in the opposite order: by the session when it ends, or by whoever cleans up after
-//! it. The interface is the other end of one in the relay's network namespace and goes with that.
+//! All of it is written into the registry before it is done, and taken back in the opposite order: by the
+//! session when it ends, or by whoever cleans up after it. The interface is the other end of one in the
+//! relay's network namespace and goes with that.
 
 mod dns;
 mod resolv;
@@ -78,7 +80,8 @@ impl Uplink {
         Ok(Self { home, forwarder: None })
     }
 
-    /// Sees to it that names resolve behind the link: writes `file`, which stands there in the place of /etc/resolv.conf.
+    /// Sees to it that names resolve behind the link: writes `file`, which stands there in the place of
+    /// /etc/resolv.conf.
     pub(crate) fn names(&mut self, file: &Path, addresses: &[IpAddr]) -> Result<(), Error> {
         let fault = |e| Error::system(file.display().to_string(), e);
         let ours = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
@@ -91,7 +94,8 @@ impl Uplink {
     }
 }
 
-/// True when a route leads into the IPv4 addresses `10.second.0.0/16`, but not when it is a default route or one that everybody has.
+/// True when a route leads into the IPv4 addresses `10.second.0.0/16`, but not when it is a default route or
+/// one that everybody has.
 fn overlaps(route: &RouteEntry, second: u8) -> bool {
     let (IpAddr::V4(to), length) = route.to else { return false };
     if length < 8 {

@@ -28,7 +28,8 @@ pub(super) fn behind_the_link(ours: &str) -> Resolv {
                 let _ = writeln!(text, "{line}");
                 reachable = true;
             }
-            // One with a zone (fe80::1%eth0) is reached by asking the machine's own resolver, if there is one.
+            // One with a zone (fe80::1%eth0) is reached by asking the machine's own resolver, if there is
+            // one.
             _ => local = local.or(address),
         }
     }

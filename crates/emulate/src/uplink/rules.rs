@@ -1,4 +1,5 @@
-//! The nftables table: what comes from behind the link leaves with the machine's own address, and the machine becomes no router for anybody else.
+//! The nftables table: what comes from behind the link leaves with the machine's own address, and the machine
+//! becomes no router for anybody else.
 
 use crate::error::Error;
 use bentpipe_os::nft;

@@ -1,7 +1,7 @@
 //! Kernel settings that make a router of a machine, and how they were before.
 //!
-//! IPv4 forwards by interface, so only those are touched that did not forward yet. IPv6 has one switch for all, which also ends the machine's own listening to router
-//! advertisements unless `accept_ra` is 2.
+//! IPv4 forwards by interface, so only those are touched that did not forward yet. IPv6 has one switch for
+//! all, which also ends the machine's own listening to router advertisements unless `accept_ra` is 2.
 
 use crate::error::Error;
 use crate::registry::Entry;
@@ -12,7 +12,8 @@ use core::net::IpAddr;
 
 const ALL_V6: &str = "net/ipv6/conf/all/forwarding";
 
-/// Settings to be changed, with the values that they have to get back: those that other sessions have changed too.
+/// Settings to be changed, with the values that they have to get back: those that other sessions have changed
+/// too.
 pub(super) fn wanted(own: &str, others: &[Entry]) -> Result<Vec<(String, String)>, Error> {
     let mut netlink = Netlink::open()?;
     let interfaces: Vec<String> = netlink.interfaces()?.into_iter().map(|(_, name)| name).collect();

@@ -1,4 +1,5 @@
-//! What a live run leaves behind, from a network that is fed by hand: captures that other programs can read, tables and a page.
+//! What a live run leaves behind, from a network that is fed by hand: captures that other programs can read,
+//! tables and a page.
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(clippy::print_stdout, reason = "a test that cannot run says so")]
 

@@ -1,4 +1,5 @@
-//! The connections of a record: what each sent over the hop, in bytes of its stream, and what of the acknowledgments was seen on both sides.
+//! The connections of a record: what each sent over the hop, in bytes of its stream, and what of the
+//! acknowledgments was seen on both sides.
 
 use super::header::Segment;
 use super::ranges::Ranges;
@@ -162,7 +163,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::analyse::header::tests::packet;
 
-    /// A record: data of 1000 B numbered from 0, or an acknowledgment with its blocks, in units of 1000 B. Sequence numbers wrap in the midst.
+    /// A record: data of 1000 B numbered from 0, or an acknowledgment with its blocks, in units of 1000 B.
+    /// Sequence numbers wrap in the midst.
     pub(crate) const BASE: u32 = u32::MAX - 2_500;
 
     pub(crate) fn data(at: u64, n: u32, fate: Fate) -> Record {

@@ -1,4 +1,5 @@
-//! IPv4 and TCP headers of a capture (RFC 791, 9293, 2018), read without trust: what is cut off, false or something else is no segment.
+//! IPv4 and TCP headers of a capture (RFC 791, 9293, 2018), read without trust: what is cut off, false or
+//! something else is no segment.
 //!
 //! Not the parser of the gateway under test: a fault there must not hide itself here.
 

@@ -1,9 +1,11 @@
-//! When losses were repaired: from the acknowledgment that shows them at the gateway's side until the repair enters the hop.
+//! When losses were repaired: from the acknowledgment that shows them at the gateway's side until the repair
+//! enters the hop.
 //!
-//! For a byte of a lost packet, the transmissions T1, T2, ... of that byte are followed as long as each was lost. What shows that T1 was lost is the first
-//! acknowledgment with a SACK block beyond it; what shows that Tk was lost, k > 1, is the first one that proves that a packet arrived which entered the hop
-//! after Tk, since the hop keeps order. The wait is from there to T(k+1), 0 when that is earlier (a copy), and a loss that is shown and not repaired until
-//! the end of the record counts as never repaired.
+//! For a byte of a lost packet, the transmissions T1, T2, ... of that byte are followed as long as each was
+//! lost. What shows that T1 was lost is the first acknowledgment with a SACK block beyond it; what shows that
+//! Tk was lost, k > 1, is the first one that proves that a packet arrived which entered the hop after Tk,
+//! since the hop keeps order. The wait is from there to T(k+1), 0 when that is earlier (a copy), and a loss
+//! that is shown and not repaired until the end of the record counts as never repaired.
 
 use super::flows::Flow;
 use super::ranges::Ranges;
@@ -19,7 +21,8 @@ pub struct Repairs {
     pub later: Vec<f64>,
     /// First transmissions that were lost: shown, and not repaired while there was time.
     pub never: usize,
-    /// First transmissions that were lost after the start: from the loss to the first repair, beyond a round trip and what waited in the hop.
+    /// First transmissions that were lost after the start: from the loss to the first repair, beyond a round
+    /// trip and what waited in the hop.
     pub from_loss: Vec<f64>,
     /// First transmissions that were lost.
     pub losses: usize,
@@ -96,7 +99,8 @@ impl Proofs {
     }
 }
 
-/// Follows the losses of a flow. `steady` is from when on the time from loss to repair is taken, then the rate and the round trip (s) of the hop, `end` when the record ends.
+/// Follows the losses of a flow. `steady` is from when on the time from loss to repair is taken, then the
+/// rate and the round trip (s) of the hop, `end` when the record ends.
 pub fn repairs(flow: &Flow, steady: u64, (rate, rtt): (f64, f64), end: u64) -> Repairs {
     /// A loss that is shown so shortly before the end may stay open.
     const AT_THE_END: u64 = 1_000_000_000;
@@ -167,8 +171,8 @@ mod tests {
         waits.len() == ms.len() && waits.iter().zip(ms).all(|(w, ms)| (w * 1e3 - *ms as f64).abs() < 1e-6)
     }
 
-    /// Packet 1 is lost at 1 ms; a block beyond it is at the gateway at 32; it is sent again at 40 and lost, and 3, sent at 41, is acknowledged at 82;
-    /// then it is sent at 90.
+    /// Packet 1 is lost at 1 ms; a block beyond it is at the gateway at 32; it is sent again at 40 and lost,
+    /// and 3, sent at 41, is acknowledged at 82; then it is sent at 90.
     #[test]
     fn each_loss_is_timed_from_what_shows_it() {
         let mut records = vec![data(0, 0, out(10)), data(1, 1, Fate::Lost), data(2, 2, out(12))];

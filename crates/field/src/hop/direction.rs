@@ -1,8 +1,10 @@
-//! One direction of the hop: a queue, a server, flight. It knows no clock and no interface: packets are put in and taken out at times that it is told.
+//! One direction of the hop: a queue, a server, flight. It knows no clock and no interface: packets are put
+//! in and taken out at times that it is told.
 //!
-//! A packet waits in a first-in-first-out queue of limited bytes, is served at the rate, may be lost, and is due a delay later. What disturbs it is looked up
-//! by time: a stop moves the begin of a service, half a rate stretches it, a hold moves what would be due in it to its end. Service is computed when somebody
-//! asks, at the time at which it took place, so a late caller changes no rate.
+//! A packet waits in a first-in-first-out queue of limited bytes, is served at the rate, may be lost, and is
+//! due a delay later. What disturbs it is looked up by time: a stop moves the begin of a service, half a rate
+//! stretches it, a hold moves what would be due in it to its end. Service is computed when somebody asks, at
+//! the time at which it took place, so a late caller changes no rate.
 
 use super::dice::Dice;
 use std::cmp::Reverse;

@@ -1,4 +1,5 @@
-//! The hop: an emulator of its own between two TUN interfaces, that shares nothing with the links of the project but the way in to the kernel.
+//! The hop: an emulator of its own between two TUN interfaces, that shares nothing with the links of the
+//! project but the way in to the kernel.
 
 pub mod dice;
 pub mod direction;

@@ -1,6 +1,8 @@
-//! What the hop did with each packet: when it entered, what became of it, and its headers; and captures of the hop's two ends for other programs.
+//! What the hop did with each packet: when it entered, what became of it, and its headers; and captures of
+//! the hop's two ends for other programs.
 //!
-//! The hop itself writes it, so packets of the two ends are matched by what they are and none is missing, whatever the load.
+//! The hop itself writes it, so packets of the two ends are matched by what they are and none is missing,
+//! whatever the load.
 
 use super::direction::Fate;
 use std::io::{self, Write};
@@ -45,7 +47,8 @@ impl Record {
     }
 }
 
-/// Records as they are written: in pieces, since a list that grows is moved, and the hop would stand still meanwhile.
+/// Records as they are written: in pieces, since a list that grows is moved, and the hop would stand still
+/// meanwhile.
 #[derive(Debug, Default)]
 pub struct Log(Vec<Vec<Record>>);
 

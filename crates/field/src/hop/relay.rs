@@ -1,4 +1,5 @@
-//! The hop under the real clock: two TUN interfaces, one thread, real-time priority where it is allowed, and how late it was.
+//! The hop under the real clock: two TUN interfaces, one thread, real-time priority where it is allowed, and
+//! how late it was.
 
 use super::direction::{Direction, Fate, Settings};
 use super::record::{Log, Record};
@@ -28,7 +29,8 @@ pub struct Told {
     pub priority: String,
 }
 
-/// Carries packets from `a` to `b` as the first settings say and back as the second ones do, until told to end.
+/// Carries packets from `a` to `b` as the first settings say and back as the second ones do, until told to
+/// end.
 ///
 /// # Errors
 /// When an interface fails.

@@ -49,7 +49,8 @@ impl fmt::Display for Cell {
     }
 }
 
-/// All cells that a filter lets through: `rate=24,rtt=1000,receiver=old`, several values of a key by `|`; nothing is everything.
+/// All cells that a filter lets through: `rate=24,rtt=1000,receiver=old`, several values of a key by `|`;
+/// nothing is everything.
 ///
 /// # Errors
 /// Says which word is wrong.

@@ -1,7 +1,9 @@
-//! Never worse than without: cells are simulated with a gateway and without, seed by seed, and the ratio is judged.
+//! Never worse than without: cells are simulated with a gateway and without, seed by seed, and the ratio is
+//! judged.
 //!
-//! A cell fails when the whole 99 % interval of the ratio of goodputs lies below 0.97 (of times of transfers: above 1.03). Where the interval holds that
-//! limit after the first seeds, more are run. Runs are those of `bentpipe sim`, on all cores.
+//! A cell fails when the whole 99 % interval of the ratio of goodputs lies below 0.97 (of times of transfers:
+//! above 1.03). Where the interval holds that limit after the first seeds, more are run. Runs are those of
+//! `bentpipe sim`, on all cores.
 
 pub mod cell;
 pub mod page;
@@ -42,7 +44,8 @@ pub struct Matrix {
 pub struct Ran {
     /// The cell.
     pub cell: Cell,
-    /// With and without the gateway, seed by seed: bit/s of all flows, or the geometric mean of their seconds.
+    /// With and without the gateway, seed by seed: bit/s of all flows, or the geometric mean of their
+    /// seconds.
     pub pairs: Vec<(f64, f64)>,
     /// Their ratio, or why there is none.
     pub ratio: Result<Ratio, String>,

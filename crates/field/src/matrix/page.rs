@@ -11,7 +11,8 @@ const TOP: usize = 66;
 /// Cells that are named.
 const NAMED: usize = 40;
 
-/// A page that needs nothing else. Rows are rates and round trips, columns receivers, senders, losses and numbers of flows.
+/// A page that needs nothing else. Rows are rates and round trips, columns receivers, senders, losses and
+/// numbers of flows.
 pub fn html(all: &[Ran]) -> String {
     let mut worst: Vec<&Ran> = all.iter().collect();
     worst.sort_by(|a, b| a.gain().total_cmp(&b.gain()));
@@ -35,7 +36,8 @@ pub fn html(all: &[Ran]) -> String {
     )
 }
 
-/// The same as a table for a document: receivers and senders, the least, middle and largest ratio of their cells, and how many are worse than without.
+/// The same as a table for a document: receivers and senders, the least, middle and largest ratio of their
+/// cells, and how many are worse than without.
 pub fn summary(all: &[Ran]) -> String {
     let mut text = String::from(
         "| receiver | sender | cells | worse | least gain | where | median | largest |\n|---|---|---|---|---|---|---|---|\n",

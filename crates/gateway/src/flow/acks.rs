@@ -1,13 +1,18 @@
 //! What the sender sees of the receiver.
 //!
-//! Sources: Snoop (Balakrishnan et al., 1995) withholds duplicate ACKs for losses that are repaired in the middle. What a modern sender would still notice, and what is done:
-//! - SACK and DSACK blocks (RFC 2018, RFC 2883) are taken out of every segment, data included, unless the byte that is missing never came to the gateway: then the
-//!   loss is the sender's own, and duplicate ACKs and blocks pass.
-//! - Tail loss probes and timeouts (RFC 8985, section 7; RFC 6298) need silence. ACKs are told a few segments late, the smaller of 14 and 1/128 of what is in flight, and one
-//!   segment is released per 100 ms while nothing advances; all when nothing is outstanding.
-//! - A copy that was swallowed never reached the receiver twice, but it did reach the gateway: the first ACK at or past its end carries a DSACK for it. So the sender
-//!   learns that the copy was needless and undoes what it did (RFC 8985, section 7.4.2; RFC 3708).
-//! - After a swallowed copy of the head, the next ACK covers three segments at least: then F-RTO (RFC 5682) finds the timeout spurious.
+//! Sources: Snoop (Balakrishnan et al., 1995) withholds duplicate ACKs for losses that are repaired in the
+//! middle. What a modern sender would still notice, and what is done:
+//! - SACK and DSACK blocks (RFC 2018, RFC 2883) are taken out of every segment, data included, unless the
+//!   byte that is missing never came to the gateway: then the loss is the sender's own, and duplicate ACKs
+//!   and blocks pass.
+//! - Tail loss probes and timeouts (RFC 8985, section 7; RFC 6298) need silence. ACKs are told a few segments
+//!   late, the smaller of 14 and 1/128 of what is in flight, and one segment is released per 100 ms while
+//!   nothing advances; all when nothing is outstanding.
+//! - A copy that was swallowed never reached the receiver twice, but it did reach the gateway: the first ACK
+//!   at or past its end carries a DSACK for it. So the sender learns that the copy was needless and undoes
+//!   what it did (RFC 8985, section 7.4.2; RFC 3708).
+//! - After a swallowed copy of the head, the next ACK covers three segments at least: then F-RTO (RFC 5682)
+//!   finds the timeout spurious.
 //! - A copy of what has arrived already is answered with the ACK that the sender has missed.
 //!
 //! ACKs are the receiver's own, their fields changed; one is kept to be told again later.
@@ -158,8 +163,9 @@ impl Flow {
         self.una.saturating_sub(held).max(self.shown.ack).max(self.acks.until.min(self.una))
     }
 
-    /// The edge is so far ahead of where it shall be that ACKs must let it fall back. A field tells a window in grains and rounds up, since the edge never moves left: told
-    /// with every segment, an edge that shall stay runs ahead with the ACK for ever.
+    /// The edge is so far ahead of where it shall be that ACKs must let it fall back. A field tells a window
+    /// in grains and rounds up, since the edge never moves left: told with every segment, an edge that shall
+    /// stay runs ahead with the ACK for ever.
     fn runs_ahead(&self, wished: u64) -> bool {
         let grain = 1 << self.shake.shown_shift();
         grain * 2 > self.shake.mss() && self.shown.edge > wished + 4 * grain
@@ -189,7 +195,8 @@ impl Flow {
             set_sack(&mut copy, SackList::default());
             copy
         });
-        // the sender takes what begins in its window: an old segment that comes late must not move it back, nor its timestamp (PAWS)
+        // the sender takes what begins in its window: an old segment that comes late must not move it back,
+        // nor its timestamp (PAWS)
         let end = packet.tcp.seq.at(packet.seq_len());
         if later(end.0, template.tcp.seq.0) {
             template.tcp.seq = end;
@@ -201,7 +208,8 @@ impl Flow {
         }
     }
 
-    /// Sends a packet of the receiver to the sender: `ack` and an edge at `wished` is what it says; blocks stay where the loss is `theirs`.
+    /// Sends a packet of the receiver to the sender: `ack` and an edge at `wished` is what it says; blocks
+    /// stay where the loss is `theirs`.
     fn tell(&mut self, cx: &mut Cx<'_>, ack: u64, wished: u64, mut packet: Pkt, theirs: bool) {
         let field = self.shown.field(ack, wished, self.shake.shown_shift());
         if let Some(lan) = self.shake.lan() {

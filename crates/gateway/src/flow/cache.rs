@@ -1,7 +1,9 @@
-//! What is held of a flow: pieces that were forwarded and are not acknowledged, and packets that wait to be forwarded.
+//! What is held of a flow: pieces that were forwarded and are not acknowledged, and packets that wait to be
+//! forwarded.
 //!
-//! Both are in the order of the stream and never overlap, so a position is found by halving. A log in the order of sending, as in RACK (RFC 8985), finds
-//! what was sent before something that has arrived. A piece is an original packet or a part of one; nothing is ever made up.
+//! Both are in the order of the stream and never overlap, so a position is found by halving. A log in the
+//! order of sending, as in RACK (RFC 8985), finds what was sent before something that has arrived. A piece is
+//! an original packet or a part of one; nothing is ever made up.
 
 use super::ranges::Ranges;
 use bentpipe_base::{Cx, Flags, Instant, Packet, Pkt, Seq};
@@ -79,7 +81,8 @@ pub(crate) struct Credit {
 }
 
 impl Credit {
-    /// A piece has arrived: by its last copy, unless that is too young to have come back. What was sent again and again within a trip tells no time.
+    /// A piece has arrived: by its last copy, unless that is too young to have come back. What was sent again
+    /// and again within a trip tells no time.
     fn take(&mut self, piece: &Piece, now: Instant, shortest: u64) {
         self.arrived += piece.segments();
         let copies = piece.sends.saturating_sub(piece.times);
@@ -240,7 +243,8 @@ impl Cache {
         self.gaps = pairs.filter(|(a, b)| a.end < b.start).map(|(a, _)| a.end).collect();
     }
 
-    /// True when what comes next in the stream was never seen, though later bytes were: a loss in front of the gateway.
+    /// True when what comes next in the stream was never seen, though later bytes were: a loss in front of
+    /// the gateway.
     pub(crate) fn gap_at(&self, una: u64) -> bool {
         let first = self.pieces.front().or(self.queue.front());
         first.is_some_and(|p| p.start > una)
@@ -277,7 +281,8 @@ impl Cache {
             self.give_back(cx, piece);
         }
         if again {
-            // what lies behind a piece that was sent again has waited for it at the receiver: that is no trip (Karn and Partridge, 1987)
+            // what lies behind a piece that was sent again has waited for it at the receiver: that is no trip
+            // (Karn and Partridge, 1987)
             credit.sample = None;
         }
         if let Some(head) = self.pieces.front_mut() {
@@ -338,7 +343,8 @@ impl Cache {
         self.pieces.insert(i + 1, rest);
     }
 
-    /// The receiver dropped what it had kept (RFC 2018, section 8): nothing beyond `una` counts as kept any more.
+    /// The receiver dropped what it had kept (RFC 2018, section 8): nothing beyond `una` counts as kept any
+    /// more.
     pub(crate) fn renege(&mut self) {
         self.sacked = Ranges::default();
         for piece in &mut self.pieces {
@@ -350,8 +356,8 @@ impl Cache {
         self.cursor = 0;
     }
 
-    /// What was sent for the last time before `sent` and has not arrived is lost: a hop keeps order. Calls `found` for each, which says whether it counts as a loss, and makes
-    /// it due.
+    /// What was sent for the last time before `sent` and has not arrived is lost: a hop keeps order. Calls
+    /// `found` for each, which says whether it counts as a loss, and makes it due.
     pub(crate) fn overtaken(&mut self, sent: Instant, mut found: impl FnMut(&Piece) -> bool) {
         while let Some((at, start, end)) = self.log.front().copied().filter(|l| l.0 < sent) {
             self.log.pop_front();
@@ -375,7 +381,8 @@ impl Cache {
         }
     }
 
-    /// Everything that flies, reaches beyond `at` and was sent no later than `sent` is to be sent again; true if there is any.
+    /// Everything that flies, reaches beyond `at` and was sent no later than `sent` is to be sent again; true
+    /// if there is any.
     pub(crate) fn rewind(&mut self, at: u64, sent: Instant) -> bool {
         let before = self.due;
         for i in self.place(at)..self.pieces.len() {
@@ -449,7 +456,8 @@ mod tests {
         assert_eq!((credit.arrived, credit.copied), (2, 0));
     }
 
-    /// Twice at once, lost, and twice again: two of the four can have been lost unseen. What was only sent again, once at a time, hides none.
+    /// Twice at once, lost, and twice again: two of the four can have been lost unseen. What was only sent
+    /// again, once at a time, hides none.
     #[test]
     fn copies_beside_one_that_arrives_are_counted() {
         let mut cache = Cache::default();
@@ -467,7 +475,8 @@ mod tests {
         assert_eq!(copied(&cache), 2);
     }
 
-    /// Found missing and sent again at 100; what arrives before a round trip of 50 has passed since then is the first one, which was late.
+    /// Found missing and sent again at 100; what arrives before a round trip of 50 has passed since then is
+    /// the first one, which was late.
     #[test]
     fn what_arrives_before_its_repair_can_have_was_not_lost() {
         let mut cache = Cache::default();

@@ -1,17 +1,21 @@
 //! How often each packet is sent.
 //!
-//! Source: TCP-SuperCharger (SC) forwards beyond the receiver's window; so after a loss nearly a bandwidth-delay product of N packets is discarded and sent
-//! again. With every packet sent k times the efficiency is (1/k) / (1 + p^k N): a second copy pays from p N = 1 on. The largest over k = 1..=4 is taken,
-//! with a tenth in favour of what is in use. A reader that takes the share s of the rate leaves room for copies: min(s, 1/k) / (1 + p^k N s).
-//! p is the hop's, from what arrived and what was found lost: the share lost of what was sent once, less a standard
-//! deviation, so that a few early losses decide nothing; then brought into the range that the shares of what was sent k times allow (p^k of it is lost). Counts
-//! are halved when they are large, and those of single sending also while it is not in use: so now and then it is tried again, and a hop that has become
-//! clean is found. Copies follow 10 ms later: a short fade takes one of them.
-//! Where the receiver keeps what is beyond a hole (its window is at least the product) one copy is enough, since only the loss itself is sent again; but
-//! while the hop is not busy and a flow uses less than a third of its share a second one costs nobody anything, and spares its sender's slow start the delay of a repair. So it does from the
-//! first packet of a flow on, for one product at most, where the hop holds 200 packets and is not known to be clean: a hole in the first rounds looks like a queue to Linux' HyStart, and ends
-//! slow start at a fraction of the rate. Where other flows use the hop, they would pay for the copies.
-//! A repair itself always goes twice: of a packet that was lost, not of what a receiver had no room for.
+//! Source: TCP-SuperCharger (SC) forwards beyond the receiver's window; so after a loss nearly a
+//! bandwidth-delay product of N packets is discarded and sent again. With every packet sent k times the
+//! efficiency is (1/k) / (1 + p^k N): a second copy pays from p N = 1 on. The largest over k = 1..=4 is
+//! taken, with a tenth in favour of what is in use. A reader that takes the share s of the rate leaves room
+//! for copies: min(s, 1/k) / (1 + p^k N s). p is the hop's, from what arrived and what was found lost: the
+//! share lost of what was sent once, less a standard deviation, so that a few early losses decide nothing;
+//! then brought into the range that the shares of what was sent k times allow (p^k of it is lost). Counts are
+//! halved when they are large, and those of single sending also while it is not in use: so now and then it is
+//! tried again, and a hop that has become clean is found. Copies follow 10 ms later: a short fade takes one
+//! of them. Where the receiver keeps what is beyond a hole (its window is at least the product) one copy is
+//! enough, since only the loss itself is sent again; but while the hop is not busy and a flow uses less than
+//! a third of its share a second one costs nobody anything, and spares its sender's slow start the delay of a
+//! repair. So it does from the first packet of a flow on, for one product at most, where the hop holds 200
+//! packets and is not known to be clean: a hole in the first rounds looks like a queue to Linux' HyStart, and
+//! ends slow start at a fraction of the rate. Where other flows use the hop, they would pay for the copies. A
+//! repair itself always goes twice: of a packet that was lost, not of what a receiver had no room for.
 
 use crate::config::Copies;
 use bentpipe_base::{Duration, Instant};
@@ -77,8 +81,9 @@ impl Losses {
         self.probability() * n > 1.0
     }
 
-    /// Whether second copies pay in slow start: a packet is short beside the round trip, so that one more delays nobody, and the path is not known to lose less than a packet
-    /// in two round trips, whatever the next one does.
+    /// Whether second copies pay in slow start: a packet is short beside the round trip, so that one more
+    /// delays nobody, and the path is not known to lose less than a packet in two round trips, whatever the
+    /// next one does.
     pub(crate) fn pay_at_start(&self, n: f64) -> bool {
         let (arrived, lost) = self.counts[0];
         n >= LONG && (lost + 1.0) / (arrived + lost + 1.0) * n >= 0.5
@@ -107,7 +112,8 @@ impl Losses {
         p
     }
 
-    /// How often to send each packet when now it is `k` times, the path holds `n` packets, and the receiver reads this share of its rate.
+    /// How often to send each packet when now it is `k` times, the path holds `n` packets, and the receiver
+    /// reads this share of its rate.
     pub(crate) fn copies(&self, rule: Copies, k: u8, n: f64, share: f64) -> u8 {
         if let Copies::Fixed(k) = rule {
             return k.clamp(1, MOST as u8);

@@ -1,19 +1,24 @@
 //! From the sender to the receiver: what is held. What goes out of it, and when, is in `serve.rs`.
 //!
-//! - Nothing overtakes what waits: what finds no room behind it is dropped, and the windows shown are such that this does not happen to a sender which keeps to them.
-//! - Data is held until the receiver has acknowledged it. A segment of which everything is held already, or has arrived, is a copy and is swallowed: its first
-//!   is on the way, or is repaired here. When our own tries are used up, the sender's copy goes out.
+//! - Nothing overtakes what waits: what finds no room behind it is dropped, and the windows shown are such
+//!   that this does not happen to a sender which keeps to them.
+//! - Data is held until the receiver has acknowledged it. A segment of which everything is held already, or
+//!   has arrived, is a copy and is swallowed: its first is on the way, or is repaired here. When our own
+//!   tries are used up, the sender's copy goes out.
 //! - Bytes that fill a gap (their loss was in front of the gateway) go out before what waits.
-//! - A packet leaves with the latest acknowledgment, window and echo that the sender has said since: data that waited must not carry old news (RFC 5961, section 5.2,
-//!   refuses an ACK that is too old).
-//! - A pure ACK passes at once. Its sequence number is beyond the receiver's window when data is forwarded beyond it, and then it would be discarded (RFC 9293,
-//!   section 3.10.7.4): it carries the number that the receiver expects by the time it arrives. While it may be that the receiver has discarded what is on the
-//!   way, a second one carries the number that it expects then: it takes the one or the other. Its timestamp is not newer than that of data which is still
-//!   to come, or that would be refused (PAWS, RFC 7323, section 5). For the same reason nothing leaves with an older timestamp than what left before it: a repair,
-//!   or what waited behind a byte that the sender sent again, carries the latest that left.
-//! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair. When nothing more of them arrives for a second and a
-//!   timeout, or after a minute, they are flushed (RFC 9293, section 3.10.5) and it goes with the numbers that the receiver may expect: no other is taken (RFC 5961,
-//!   section 3.2).
+//! - A packet leaves with the latest acknowledgment, window and echo that the sender has said since: data
+//!   that waited must not carry old news (RFC 5961, section 5.2, refuses an ACK that is too old).
+//! - A pure ACK passes at once. Its sequence number is beyond the receiver's window when data is forwarded
+//!   beyond it, and then it would be discarded (RFC 9293, section 3.10.7.4): it carries the number that the
+//!   receiver expects by the time it arrives. While it may be that the receiver has discarded what is on the
+//!   way, a second one carries the number that it expects then: it takes the one or the other. Its timestamp
+//!   is not newer than that of data which is still to come, or that would be refused (PAWS, RFC 7323, section
+//!   5). For the same reason nothing leaves with an older timestamp than what left before it: a repair, or
+//!   what waited behind a byte that the sender sent again, carries the latest that left.
+//! - An RST waits for the data in front of it, as it would in a queue without us, but not for their repair.
+//!   When nothing more of them arrives for a second and a timeout, or after a minute, they are flushed (RFC
+//!   9293, section 3.10.5) and it goes with the numbers that the receiver may expect: no other is taken (RFC
+//!   5961, section 3.2).
 
 use super::cache::{PLACE, Piece};
 use super::header::{later, set_sack};
@@ -180,7 +185,8 @@ impl Flow {
         }
         let (Some(reset), Some(lan)) = (self.sender.reset.take(), self.shake.lan()) else { return };
         let mut packet = reset.packet;
-        // with another number its text, which only explains (RFC 9293, section 3.10.7), would stand where other bytes do
+        // with another number its text, which only explains (RFC 9293, section 3.10.7), would stand where
+        // other bytes do
         packet.body.len = 0;
         packet.segment = 0;
         packet.tcp.flags.0 &= !(Flags::FIN.0 | Flags::PSH.0 | Flags::URG.0);
@@ -289,7 +295,8 @@ impl Flow {
         cx.recycle(packet);
     }
 
-    /// No more is held than three products, or what the limits allow; the window shown keeps a sender below that.
+    /// No more is held than three products, or what the limits allow; the window shown keeps a sender below
+    /// that.
     fn is_full(&self, cost: u64, len: u64, shared: &Shared<'_>) -> bool {
         let whole = shared.config.rate.map(|r| r.bytes_in(self.path_trip()).0 * MOST_PRODUCTS);
         // what the sender was shown it may send, also when the product has become smaller since
@@ -301,7 +308,8 @@ impl Flow {
             || shared.memory.used + cost > shared.memory.limit
     }
 
-    /// Bytes of payload that can be held for this flow: what its limit allows and, where memory is short, its part of what is left, by what a byte of it costs lately.
+    /// Bytes of payload that can be held for this flow: what its limit allows and, where memory is short, its
+    /// part of what is left, by what a byte of it costs lately.
     pub(super) fn holdable(&self, shared: &Shared<'_>) -> u64 {
         let left = shared.memory.limit.saturating_sub(shared.memory.used);
         let part = self.cost + left / u64::from(shared.shaper.active.max(1));
@@ -315,7 +323,8 @@ impl Flow {
         self.trip.smoothed() + self.shake.lan_trip.unwrap_or_default()
     }
 
-    /// What waits may carry news of the other direction for which it would wait too long: then a part without data goes now.
+    /// What waits may carry news of the other direction for which it would wait too long: then a part without
+    /// data goes now.
     fn tell_receiver(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         let Some(news) = self.sender.news else { return };
         let fresh = self.sender.told != Some(news.ack.0) || !news.sack.is_empty();

@@ -1,14 +1,16 @@
 //! The handshake: window scaling towards a sender whose receiver has none.
 //!
-//! Source: TCP-SuperCharger (SC) reads 16-bit windows and must show larger ones; how is RFC 7323, section 2: a shift is agreed on when both SYNs carry the
-//! option. So the gateway adds the option to the SYN or SYN/ACK that the sender receives, and takes the sender's own away from the SYN/ACK that goes to
-//! a receiver which offered none. Both ends then keep to what they believe: the sender's windows arrive scaled and are told to the receiver unscaled,
-//! at most 65 535; windows shown to the sender carry our shift. Windows in SYNs are never scaled (RFC 7323, section 2.2).
-//! Where both scale, the shift shown is the larger of the receiver's and ours. Everything else in a SYN stays as it is.
+//! Source: TCP-SuperCharger (SC) reads 16-bit windows and must show larger ones; how is RFC 7323, section 2:
+//! a shift is agreed on when both SYNs carry the option. So the gateway adds the option to the SYN or SYN/ACK
+//! that the sender receives, and takes the sender's own away from the SYN/ACK that goes to a receiver which
+//! offered none. Both ends then keep to what they believe: the sender's windows arrive scaled and are told to
+//! the receiver unscaled, at most 65 535; windows shown to the sender carry our shift. Windows in SYNs are
+//! never scaled (RFC 7323, section 2.2). Where both scale, the shift shown is the larger of the receiver's
+//! and ours. Everything else in a SYN stays as it is.
 //!
-//! The shift is the smallest that holds two bandwidth-delay products, by the trip that the handshake told, or else the configured one; without a configured rate
-//! it is 7, what hosts commonly offer. It is chosen once: SYNs
-//! that are sent again get the same.
+//! The shift is the smallest that holds two bandwidth-delay products, by the trip that the handshake told, or
+//! else the configured one; without a configured rate it is 7, what hosts commonly offer. It is chosen once:
+//! SYNs that are sent again get the same.
 
 use crate::counters::Why;
 use crate::sides::{LAN, SATELLITE};
@@ -112,7 +114,8 @@ impl Handshake {
         }
     }
 
-    /// Something came in at `from` that answers the other side's SYN: a round trip, unless that SYN was sent again (Karn).
+    /// Something came in at `from` that answers the other side's SYN: a round trip, unless that SYN was sent
+    /// again (Karn).
     fn measure(&mut self, now: Instant, from: Port) {
         let (trip, other) =
             if from == LAN { (&mut self.lan_trip, self.satellite) } else { (&mut self.hop_trip, self.lan) };

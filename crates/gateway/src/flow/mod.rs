@@ -1,18 +1,21 @@
 //! One accelerated connection: what its hosts send, from the SYN to the end.
 //!
-//! Source: TCP-SuperCharger (SC): a gateway before a hop with a large bandwidth-delay product forwards more than the receiver's window allows, since the window
-//! will have moved when the data arrives. The paper does not say what becomes of losses, of windows that 16 bits cannot tell, of ACKs that would make the
-//! sender halve; each has a file here:
+//! Source: TCP-SuperCharger (SC): a gateway before a hop with a large bandwidth-delay product forwards more
+//! than the receiver's window allows, since the window will have moved when the data arrives. The paper does
+//! not say what becomes of losses, of windows that 16 bits cannot tell, of ACKs that would make the sender
+//! halve; each has a file here:
 //!
 //! ```text
-//! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve.rs, when shaper.rs grants the hop -> receiver (satellite)
-//! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs: what may be forwarded <- receiver
+//! sender (LAN) -> forward.rs: hold -> [cache.rs] -> serve.rs, when shaper.rs grants the hop -> receiver
+//!   (satellite)
+//! sender <- acks.rs: withhold, strip, drip; window.rs: what is shown <- repair.rs: find losses; receiver.rs:
+//!   what may be forwarded <- receiver
 //! ```
 //!
 //! `model.rs` tells senders that cannot gain at all: they are passed.
 //!
-//! TCP's promise is kept: an ACK the sender sees is never beyond what the receiver acknowledged. Data of the other direction passes at once; the
-//! acknowledgments it carries are treated as any.
+//! TCP's promise is kept: an ACK the sender sees is never beyond what the receiver acknowledged. Data of the
+//! other direction passes at once; the acknowledgments it carries are treated as any.
 
 mod acks;
 mod cache;
@@ -75,10 +78,12 @@ pub(crate) struct Flow {
     shown: Shown,
     /// What tells whether the sender can gain, while that is not known.
     model: Option<Box<Model>>,
-    /// Ends of the two streams, once there was a FIN: of the sender's as a position, of the receiver's as its sequence number.
+    /// Ends of the two streams, once there was a FIN: of the sender's as a position, of the receiver's as its
+    /// sequence number.
     fins: (Option<u64>, Option<u32>),
     fins_acked: (bool, bool),
-    /// A SYN of this connection's ports that is not its own: came from the LAN, and what answers it acknowledges.
+    /// A SYN of this connection's ports that is not its own: came from the LAN, and what answers it
+    /// acknowledges.
     stray: Option<(bool, Seq)>,
     /// Counted among the flows that use their share.
     active: bool,
@@ -150,8 +155,9 @@ impl Flow {
     fn syn(&mut self, cx: &mut Cx<'_>, from: Port, packet: &mut Packet, shared: &mut Shared<'_>) {
         let known = if from == LAN { self.shake.lan() } else { self.shake.satellite() };
         if known.is_some_and(|k| k.isn != packet.tcp.seq) && self.state != State::Opening {
-            // another connection between the same ports, or a stray: it goes its way untouched. Only an answer to the SYN that went before it proves
-            // another connection; anybody could send one of the two
+            // another connection between the same ports, or a stray: it goes its way untouched. Only an
+            // answer to the SYN that went before it proves another connection; anybody could send one of the
+            // two
             let answers =
                 packet.tcp.flags.has(Flags::ACK) && self.stray == Some((from != LAN, packet.tcp.ack));
             if answers || self.state == State::Closed {
@@ -239,7 +245,8 @@ impl Flow {
         path
     }
 
-    /// Copies of each packet: several only for a receiver that discards what lies beyond a hole, or where the hop has room to spare; then new data goes before them.
+    /// Copies of each packet: several only for a receiver that discards what lies beyond a hole, or where the
+    /// hop has room to spare; then new data goes before them.
     fn copies(&self, path: &Path, shared: &Shared<'_>) -> (u8, bool) {
         let Some(product) = path.product() else { return (1, false) };
         let packets = product as f64 / self.shake.mss() as f64;
@@ -252,7 +259,8 @@ impl Flow {
             return (2, true);
         }
         let under_way = self.cache.forwarded(self.una).saturating_sub(self.una);
-        // it discards what lies beyond a hole: its window is smaller than what is under way, or will be when the hop is full
+        // it discards what lies beyond a hole: its window is smaller than what is under way, or will be when
+        // the hop is full
         if self.receiver.largest < if can_grow { under_way.min(product) } else { product } {
             // what a slow reader leaves of the hop is for its copies, unless others use it
             let read = self.receiver.rate().filter(|_| shared.shaper.users() == 1).zip(path.rate);
@@ -272,7 +280,8 @@ impl Flow {
         shared.memory.payload = (shared.memory.payload + self.cache.bytes).saturating_sub(self.held);
         (self.held, self.cost) = (self.cache.bytes, self.cache.cost);
         self.held_peak = self.held_peak.max(self.held);
-        // a flow counts when it uses a good part of its share: many small ones must not shrink the window of a large one
+        // a flow counts when it uses a good part of its share: many small ones must not shrink the window of
+        // a large one
         let fair = shared.config.rate.map_or(u64::MAX, |r| {
             r.bytes_in(self.trip.smoothed()).0 / u64::from(shared.shaper.active.max(1))
         });
@@ -320,7 +329,8 @@ impl Flow {
         self.state
     }
 
-    /// Stops accelerating: what waits leaves now, what is held back is told, and from now on everything passes, its windows translated.
+    /// Stops accelerating: what waits leaves now, what is held back is told, and from now on everything
+    /// passes, its windows translated.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         self.stop(cx, Why::Released, shared);
     }

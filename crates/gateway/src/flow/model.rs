@@ -1,24 +1,33 @@
 //! Whether the sender is paced by a model of its path, as BBR is: such a sender cannot gain, and is passed.
 //!
-//! Source: Cardwell et al., draft-ietf-ccwg-bbr: BBR sends at a pacing gain times the bandwidth it has seen, and its window only bounds that. Startup (section 5.3.1) doubles
-//! the rate each round trip (gain 2.77, in version 1 2.89), Drain (5.3.2) gives up at a gain of 0.35 or 0.5 what Startup put into the queue, and ProbeBW (5.3.3) goes on at
-//! the bandwidth itself. It does not halve for a loss, so there is nothing to hide from it; acknowledgments that wait for a repair hide its path, and make it slower.
+//! Source: Cardwell et al., draft-ietf-ccwg-bbr: BBR sends at a pacing gain times the bandwidth it has seen,
+//! and its window only bounds that. Startup (section 5.3.1) doubles the rate each round trip (gain 2.77, in
+//! version 1 2.89), Drain (5.3.2) gives up at a gain of 0.35 or 0.5 what Startup put into the queue, and
+//! ProbeBW (5.3.3) goes on at the bandwidth itself. It does not halve for a loss, so there is nothing to hide
+//! from it; acknowledgments that wait for a repair hide its path, and make it slower.
 //!
-//! Idea: a sender that losses control is stopped by its window only. What it sends comes in a burst behind the acknowledgments, or, paced as Linux does (2 windows per
-//! smoothed round trip in slow start, 1.2 after it), in a half or five sixths of the round trip; and what it once had in flight it has again at once, unless its
-//! application has no more data. A sender with a model differs in two places, and either is enough:
+//! Idea: a sender that losses control is stopped by its window only. What it sends comes in a burst behind
+//! the acknowledgments, or, paced as Linux does (2 windows per smoothed round trip in slow start, 1.2 after
+//! it), in a half or five sixths of the round trip; and what it once had in flight it has again at once,
+//! unless its application has no more data. A sender with a model differs in two places, and either is
+//! enough:
 //! - `startup.rs`: rounds that fill the round trip evenly, and yet each is larger than all before;
-//! - `drain.rs`: flight that is given up while the hop is busy and nothing was lost, and then, far below what was in flight before, just the hop's rate.
+//! - `drain.rs`: flight that is given up while the hop is busy and nothing was lost, and then, far below what
+//!   was in flight before, just the hop's rate.
 //!
-//! For the second the window shown is two products while this goes on ([`WINDOW`]): with one, flight that BBR gives up is not seen. What is more than the hop holds
-//! waits here. Deviation: of the cycle of ProbeBW and of ProbeRTT nothing is made use of; they would need a minute.
+//! For the second the window shown is two products while this goes on ([`WINDOW`]): with one, flight that BBR
+//! gives up is not seen. What is more than the hop holds waits here. Deviation: of the cycle of ProbeBW and
+//! of ProbeRTT nothing is made use of; they would need a minute.
 //!
-//! Not recognised: BBR whose application sends less than the hop carries, or whose path holds less than ten packets, or that has no more than a part of the hop, since
-//! others share it. A sender whose application gives it a pause and then, exactly, the hop's rate for two round trips looks the same as Drain.
+//! Not recognised: BBR whose application sends less than the hop carries, or whose path holds less than ten
+//! packets, or that has no more than a part of the hop, since others share it. A sender whose application
+//! gives it a pause and then, exactly, the hop's rate for two round trips looks the same as Drain.
 //!
-//! A receiver whose window is smaller than the path keeps even BBR from its rate: then it gains, and nobody asks.
+//! A receiver whose window is smaller than the path keeps even BBR from its rate: then it gains, and nobody
+//! asks.
 //!
-//! Defaults: it ends after 32 rounds of 12 packets or more ([`ROUNDS`]); smaller ones tell nothing and are not counted.
+//! Defaults: it ends after 32 rounds of 12 packets or more ([`ROUNDS`]); smaller ones tell nothing and are
+//! not counted.
 
 mod drain;
 mod startup;
@@ -99,7 +108,8 @@ impl Model {
 }
 
 impl Flow {
-    /// From now on the sender is judged, unless the receiver is of those that hold less than a path; its window is `window` now.
+    /// From now on the sender is judged, unless the receiver is of those that hold less than a path; its
+    /// window is `window` now.
     pub(super) fn judge(&mut self, window: u64) {
         let is_modern = self.shake.receiver_shift() > 0;
         self.model = is_modern.then(|| Box::new(Model { first_window: window, ..Model::default() }));
@@ -148,8 +158,10 @@ impl Flow {
         }
     }
 
-    /// Passes a sender that was found, when its receiver has room for all that is on the way, and for the path as far as is known. Then the right edge that it is shown
-    /// moves left, to the receiver's (RFC 9293, section 3.8.6: a sender must stand that): nothing that was sent lies beyond, and nobody would repair what will.
+    /// Passes a sender that was found, when its receiver has room for all that is on the way, and for the
+    /// path as far as is known. Then the right edge that it is shown moves left, to the receiver's (RFC 9293,
+    /// section 3.8.6: a sender must stand that): nothing that was sent lies beyond, and nobody would repair
+    /// what will.
     pub(super) fn pass_if_found(&mut self, cx: &mut Cx<'_>, shared: &mut Shared<'_>) {
         let Some(model) = self.model.as_ref().filter(|model| model.is_found()) else { return };
         let product = self.path(cx.now, shared).product();

@@ -1,11 +1,14 @@
 //! Who goes before others at the hop: flows that lose by waiting and take little.
 //!
-//! Source: expedited forwarding (RFC 3246, RFC 5865 for voice): what is marked EF, or is a flow of small packets only (voice, names, keystrokes, acknowledgments), waits for no more than the
-//! packet that is being sent. It is bounded by a share of the rate, as RFC 3246 asks (section 2.8): beyond it such flows stand in the queue with all others.
+//! Source: expedited forwarding (RFC 3246, RFC 5865 for voice): what is marked EF, or is a flow of small
+//! packets only (voice, names, keystrokes, acknowledgments), waits for no more than the packet that is being
+//! sent. It is bounded by a share of the rate, as RFC 3246 asks (section 2.8): beyond it such flows stand in
+//! the queue with all others.
 //!
-//! Whole flows are preferred, never packets within one. A packet that comes while packets of its flow wait stands behind them, whatever it is itself; so a flow changes its
-//! queue only when none of its packets waits in the other. Flows that only pass are told apart by a hash of their names, in a table of fixed size: two that share a place
-//! follow each other as one.
+//! Whole flows are preferred, never packets within one. A packet that comes while packets of its flow wait
+//! stands behind them, whatever it is itself; so a flow changes its queue only when none of its packets waits
+//! in the other. Flows that only pass are told apart by a hash of their names, in a table of fixed size: two
+//! that share a place follow each other as one.
 
 use bentpipe_base::{Duration, Instant, Packet, Rate, Size};
 
@@ -84,7 +87,8 @@ impl Priority {
     }
 }
 
-/// A flow's names as a number: FNV-1a (draft-eastlake-fnv). Who finds flows that share a place makes them wait for each other, no more.
+/// A flow's names as a number: FNV-1a (draft-eastlake-fnv). Who finds flows that share a place makes them
+/// wait for each other, no more.
 fn key(packet: &Packet) -> u64 {
     let Packet { src, dst, sport, dport, proto, .. } = packet;
     let words = [src.0, dst.0, u32::from(*sport) << 16 | u32::from(*dport), *proto as u32];

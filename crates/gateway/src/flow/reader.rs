@@ -1,20 +1,29 @@
 //! The application behind a receiver: how far beyond the receiver's right edge may be forwarded.
 //!
-//! Source: TCP-SuperCharger (SC), equation (4): what is forwarded must find room when it arrives. A packet forwarded while the edge is known to be at E arrives a trip D
-//! later, when a reader of rate R has moved the edge to E + R D. So `ahead = e - E` may be R D less the part of the buffer that shall stay free. A change of R by more than
-//! half a buffer per round trip cannot be seen in time by anybody; all that can be done is to lose one round trip for it, and not a second one.
+//! Source: TCP-SuperCharger (SC), equation (4): what is forwarded must find room when it arrives. A packet
+//! forwarded while the edge is known to be at E arrives a trip D later, when a reader of rate R has moved the
+//! edge to E + R D. So `ahead = e - E` may be R D less the part of the buffer that shall stay free. A change
+//! of R by more than half a buffer per round trip cannot be seen in time by anybody; all that can be done is
+//! to lose one round trip for it, and not a second one.
 //!
 //! - No limit (`ahead` is none): the reader is faster than the hop. The limit is the hop's own.
-//! - **Control**: `ahead` is changed once, its effect is waited for a round trip, and the window is looked at for half of one: the middle between its least and its most
-//!   shall be half the buffer, `ahead += middle - W/2`. Sending is clocked by the edge, so the rate is the reader's by itself. A reader that is idle now and then
-//!   (the window is whole again) is the faster side: `ahead` grows by half a buffer, and by twice that each further time; but a burst of arrivals grows with the rate, so
-//!   never by more than the least window leaves room for.
-//! - **Overflow**: what arrived was refused. The edge goes on moving while the application reads the full buffer, so this tells R: from the first movement of the edge to
-//!   the moment when all is read. `ahead` becomes R D - W/2 if that is less than it was. A reader that was only away for a moment empties its buffer at once, and goes on at the rate that
-//!   it had; when that overflows again, its arrivals come in bursts larger than its buffer, and `ahead` becomes 3/4 of what it took lately.
-//! - **Bursts**: a hop with frames of F seconds delivers R F at once. How far the window of an idle reader moves tells F; what may be sent at once is what R F leaves of the buffer.
-//! - **A reader that has become faster** empties the half-full buffer within milliseconds: the movement of the edge then tells the new R, as a lower bound. When the
-//!   window stays whole after that, `ahead` follows at once, up to what the same reader took in the last minute. A jump that overflows forbids the next for a while.
+//! - **Control**: `ahead` is changed once, its effect is waited for a round trip, and the window is looked at
+//!   for half of one: the middle between its least and its most shall be half the buffer,
+//!   `ahead += middle - W/2`. Sending is clocked by the edge, so the rate is the reader's by itself. A reader
+//!   that is idle now and then (the window is whole again) is the faster side: `ahead` grows by half a
+//!   buffer, and by twice that each further time; but a burst of arrivals grows with the rate, so never by
+//!   more than the least window leaves room for.
+//! - **Overflow**: what arrived was refused. The edge goes on moving while the application reads the full
+//!   buffer, so this tells R: from the first movement of the edge to the moment when all is read. `ahead`
+//!   becomes R D - W/2 if that is less than it was. A reader that was only away for a moment empties its
+//!   buffer at once, and goes on at the rate that it had; when that overflows again, its arrivals come in
+//!   bursts larger than its buffer, and `ahead` becomes 3/4 of what it took lately.
+//! - **Bursts**: a hop with frames of F seconds delivers R F at once. How far the window of an idle reader
+//!   moves tells F; what may be sent at once is what R F leaves of the buffer.
+//! - **A reader that has become faster** empties the half-full buffer within milliseconds: the movement of
+//!   the edge then tells the new R, as a lower bound. When the window stays whole after that, `ahead` follows
+//!   at once, up to what the same reader took in the last minute. A jump that overflows forbids the next for
+//!   a while.
 
 mod full;
 
@@ -22,14 +31,16 @@ use bentpipe_base::{Duration, Instant};
 use full::{Drain, FEW};
 use std::collections::VecDeque;
 
-/// A window of at least this share of the largest is whole: the reader has read everything, but for what came just now.
+/// A window of at least this share of the largest is whole: the reader has read everything, but for what came
+/// just now.
 const WHOLE: f64 = 0.9;
 /// Share of the buffer that bursts of arrivals may fill.
 const FILL: f64 = 0.92;
 /// Edges that are remembered, and how far apart they are as a share of the buffer.
 const TRAIL: usize = 24;
 const APART: f64 = 1.0 / 16.0;
-/// Without news the edge is taken to move on for so long: acknowledgments come in bunches on links with frames.
+/// Without news the edge is taken to move on for so long: acknowledgments come in bunches on links with
+/// frames.
 const BUNCH: Duration = Duration::from_millis(60);
 /// The shortest look, and the shortest wait before a jump is believed.
 const LEAST_LOOK: Duration = Duration::from_millis(50);
@@ -120,13 +131,15 @@ pub(crate) struct Reader {
     /// The last jump, and until when there is none.
     jumped: Option<Instant>,
     no_jump: (Instant, u64),
-    /// After an overflow or a great step no acknowledgment tells of what is sent until then: only the pace keeps it from overflowing.
+    /// After an overflow or a great step no acknowledgment tells of what is sent until then: only the pace
+    /// keeps it from overflowing.
     blind: Instant,
     /// Pacing: a bucket of bytes, when it was filled last, and how many it takes.
     tokens: f64,
     filled: Instant,
     burst: f64,
-    /// For how long the hop seemed to collect what it then delivered at once, s, by how far the window of an idle reader moved in the last two looks.
+    /// For how long the hop seemed to collect what it then delivered at once, s, by how far the window of an
+    /// idle reader moved in the last two looks.
     bunches: [f64; 2],
     /// The same by an overflow, and when: a receiver may tell of bursts only after they were read.
     bunched: Option<(Instant, f64)>,
@@ -136,7 +149,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// An acknowledgment; `steady` says that no hole is or was just open, since then windows tell nothing of the reader.
+    /// An acknowledgment; `steady` says that no hole is or was just open, since then windows tell nothing of
+    /// the reader.
     pub(crate) fn told(&mut self, news: &News, steady: bool) {
         self.told = news.now;
         self.follow(news);
@@ -184,7 +198,8 @@ impl Reader {
         }
     }
 
-    /// At least, and at most, so fast it read the last quarter of a buffer: acknowledgments tell of it now and then, and it may have begun and ended between two of them.
+    /// At least, and at most, so fast it read the last quarter of a buffer: acknowledgments tell of it now
+    /// and then, and it may have begun and ended between two of them.
     fn pace_of_catching_up(&self, news: &News) -> (f64, f64) {
         let quarter = news.edge.saturating_sub((news.buffer() / 4.0) as u64);
         let from = self.trail.iter().rposition(|(_, edge)| *edge <= quarter).unwrap_or(0);
@@ -282,7 +297,8 @@ impl Reader {
         self.go_blind(news);
     }
 
-    /// Only the pace keeps it from overflowing. Up to half a buffer may go in a burst, and is what then waits at the reader, unless the hop delivers in bursts itself.
+    /// Only the pace keeps it from overflowing. Up to half a buffer may go in a burst, and is what then waits
+    /// at the reader, unless the hop delivers in bursts itself.
     fn go_blind(&mut self, news: &News) {
         self.blind = news.now + news.trip;
         let half = news.buffer() / 2.0;
@@ -300,7 +316,8 @@ impl Reader {
         (FILL * news.buffer() - burst).clamp(half / 8.0, half)
     }
 
-    /// A limit that shows its effect when the first of what is sent now comes back, and finds an empty buffer.
+    /// A limit that shows its effect when the first of what is sent now comes back, and finds an empty
+    /// buffer.
     fn settle(&mut self, news: &News, ahead: f64) {
         self.set(news, ahead);
         self.look = Some(fresh(news, news.trip + news.trip / 4));
@@ -425,7 +442,8 @@ impl Reader {
         self.drain.is_some() || now < self.blind
     }
 
-    /// Position up to which may be sent whatever the pace says. After an overflow it counts for all: a whole window at once would find half of it read at best.
+    /// Position up to which may be sent whatever the pace says. After an overflow it counts for all: a whole
+    /// window at once would find half of it read at best.
     pub(crate) fn at_once(&self, now: Instant, una: u64, edge: u64) -> u64 {
         if self.is_blind(now) && self.rate().is_some() { una } else { edge }
     }
@@ -433,7 +451,8 @@ impl Reader {
     /// The pace: what the edge does where that is the clock, else the rate itself.
     fn pace(&self, now: Instant) -> Option<f64> {
         let rate = self.rate()?;
-        // where the edge is the clock the pace only spreads what has piled up: it may be what the limit and the whole window make of it, and a little more
+        // where the edge is the clock the pace only spreads what has piled up: it may be what the limit and
+        // the whole window make of it, and a little more
         Some(if self.is_blind(now) { rate } else { self.spread }.max(LEAST_PACE))
     }
 

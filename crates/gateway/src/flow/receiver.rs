@@ -1,16 +1,18 @@
 //! What the receiver has told: its right edge and its windows.
 //!
-//! Source: TCP-SuperCharger (SC), equations (3) and (4), in sequence numbers. An ACK i at t_i says E_i = ack_i + a_i, the right edge; between two ACKs the
-//! receiver's application reads R = (E_j - E_i) / (t_j - t_i). What is forwarded at f arrives when the edge is at E_i + R (f - t_i + D), so
+//! Source: TCP-SuperCharger (SC), equations (3) and (4), in sequence numbers. An ACK i at t_i says E_i =
+//! ack_i + a_i, the right edge; between two ACKs the receiver's application reads R = (E_j - E_i) / (t_j -
+//! t_i). What is forwarded at f arrives when the edge is at E_i + R (f - t_i + D), so
 //!   e <= E_i + R (f - t_i + D)                                                        (4')
-//! for the last byte e. Corrections to the paper: the printed (4) sums all packets ever sent, and (3) counts packets forwarded between two ACKs where packets
-//! received are meant; the form above needs neither sum.
+//! for the last byte e. Corrections to the paper: the printed (4) sums all packets ever sent, and (3) counts
+//! packets forwarded between two ACKs where packets received are meant; the form above needs neither sum.
 //!
-//! - `Mode::Strict`: R as above over 8 ACKs, smoothed with 0.9, and (4'). While a receiver keeps up, a is at its largest and R is no more than the rate of
-//!   arrival, so this grows by a window per round trip.
+//! - `Mode::Strict`: R as above over 8 ACKs, smoothed with 0.9, and (4'). While a receiver keeps up, a is at
+//!   its largest and R is no more than the rate of arrival, so this grows by a window per round trip.
 //! - `Mode::Open`: `reader.rs`.
 //!
-//! A small window before a hole is the receiver's memory, not its application, and is ignored: the edge never moves left.
+//! A small window before a hole is the receiver's memory, not its application, and is ignored: the edge never
+//! moves left.
 
 use super::reader::{News, Reader};
 use crate::config::Mode;
@@ -62,7 +64,8 @@ impl Receiver {
         self.edge.saturating_sub(una)
     }
 
-    /// An ACK for `una` told `window`; not `steady`: a hole is or was just open. `used` and `room` are how far beyond the edge is forwarded, and may be.
+    /// An ACK for `una` told `window`; not `steady`: a hole is or was just open. `used` and `room` are how
+    /// far beyond the edge is forwarded, and may be.
     pub(crate) fn told(
         &mut self,
         now: Instant,
@@ -107,8 +110,9 @@ impl Receiver {
         }
     }
 
-    /// Whether the receiver has said that it had no room for what ends at `end`, when it began to expect `una`. What was sent before had arrived by then (a hop
-    /// keeps order), and a window is told with every packet that arrives, so a packet that was told to have room and is missing is lost.
+    /// Whether the receiver has said that it had no room for what ends at `end`, when it began to expect
+    /// `una`. What was sent before had arrived by then (a hop keeps order), and a window is told with every
+    /// packet that arrives, so a packet that was told to have room and is missing is lost.
     pub(crate) const fn had_no_room(&self, una: u64, end: u64) -> bool {
         self.first.0 == una && end > una + self.first.1
     }

@@ -1,16 +1,20 @@
 //! Loss in the hop: found, repaired and counted here, so that the sender need not.
 //!
-//! Sources: TCP-SuperCharger (SC) has no loss; RACK (RFC 8985) for time as the judge; Snoop (Balakrishnan et al., 1995) for a repair from the middle; Liu and Lee (WCNC
+//! Sources: TCP-SuperCharger (SC) has no loss; RACK (RFC 8985) for time as the judge; Snoop (Balakrishnan et
+//! al., 1995) for a repair from the middle; Liu and Lee (WCNC
 //! 2013) for the observation that recovery of a full window is limited by flow control. The rules:
-//! - The hop keeps order. What was last sent before something that has arrived is lost, and so is the head when an ACK for it comes again more than
-//!   10 ms after its last copy's trip. An arrival that is too early for the last copy is credited to the one before.
-//! - After a hole the receiver keeps only what lies within its window [h, E). What was sent beyond E before the repair arrives is discarded. So at each new hole
-//!   everything beyond E that was sent is due again, right behind the repair, and new data follows without a pause.
-//! - Nothing heard for 1.5 D + 4 var: the head is sent again, at most 3 times with doubled waits; then it is the sender's turn.
-//! - What is missing was lost if the receiver had told that it had room for it before it came, else it was refused: then everything that has arrived by now was, too,
-//!   and `reader.rs` is told.
-//! - A closed window (una at the edge itself): everything stops, the head probes it once per second (RFC 9293, section 3.8.6.1), and when it opens everything that
-//!   came meanwhile is due again.
+//! - The hop keeps order. What was last sent before something that has arrived is lost, and so is the head
+//!   when an ACK for it comes again more than 10 ms after its last copy's trip. An arrival that is too early
+//!   for the last copy is credited to the one before.
+//! - After a hole the receiver keeps only what lies within its window [h, E). What was sent beyond E before
+//!   the repair arrives is discarded. So at each new hole everything beyond E that was sent is due again,
+//!   right behind the repair, and new data follows without a pause.
+//! - Nothing heard for 1.5 D + 4 var: the head is sent again, at most 3 times with doubled waits; then it is
+//!   the sender's turn.
+//! - What is missing was lost if the receiver had told that it had room for it before it came, else it was
+//!   refused: then everything that has arrived by now was, too, and `reader.rs` is told.
+//! - A closed window (una at the edge itself): everything stops, the head probes it once per second (RFC
+//!   9293, section 3.8.6.1), and when it opens everything that came meanwhile is due again.
 
 use super::cache::{Credit, Fate};
 use super::{Flow, Shared};
@@ -104,7 +108,8 @@ impl Flow {
         if let Some(reset) = self.sender.reset.as_mut().filter(|_| advanced) {
             reset.moved = now;
         }
-        // the head of what is held is kept by the receiver, and still it does not acknowledge it: it has dropped it
+        // the head of what is held is kept by the receiver, and still it does not acknowledge it: it has
+        // dropped it
         if self.cache.pieces.front().is_some_and(|p| p.fate == Fate::Sacked && p.start <= self.una) {
             self.cache.renege();
         }
@@ -137,8 +142,8 @@ impl Flow {
         self.trip.smoothed() + LATE + self.trip.variation() * 2
     }
 
-    /// Finds what did not get through, and whether the hop lost it or the receiver had no room; returns how many segments the hop lost. `before` is the edge that was
-    /// told before this acknowledgment.
+    /// Finds what did not get through, and whether the hop lost it or the receiver had no room; returns how
+    /// many segments the hop lost. `before` is the edge that was told before this acknowledgment.
     fn detect(
         &mut self,
         now: Instant,
@@ -170,7 +175,8 @@ impl Flow {
             counts
         };
         if let Some(sent) = sent {
-            // SACK cuts pieces where something arrived, so nothing of this one has; without it only the first segment is known to be missing
+            // SACK cuts pieces where something arrived, so nothing of this one has; without it only the first
+            // segment is known to be missing
             self.cache.overtaken(sent, |piece| {
                 found((piece.start, piece.end), piece.sent, if sack { piece.segments() } else { 1 })
             });
@@ -216,7 +222,8 @@ impl Flow {
         }
     }
 
-    /// The receiver may still expect `una`, whatever is on the way: its window is closed, a hole is being repaired, or nothing was heard for a round trip.
+    /// The receiver may still expect `una`, whatever is on the way: its window is closed, a hole is being
+    /// repaired, or nothing was heard for a round trip.
     pub(super) fn may_stand_still(&self, now: Instant) -> bool {
         let silent = |since| now.since(since) > self.late();
         self.receiver.stopped.is_some()

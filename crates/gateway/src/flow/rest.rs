@@ -1,9 +1,11 @@
 //! A connection that sleeps, and one whose gateway died: what is kept of it, and how it goes on.
 //!
-//! What is kept ([`Persist`]) names shifts and edges by sequence numbers; positions here count from a SYN. A connection that slept had nothing on the way: both
-//! SYNs are taken to lie just before what is expected next, and everything is as it was. After a restart something may be on the way, and the edges are old. Then
-//! packets pass, their windows translated, until both sides have spoken: the receiver's acknowledgment and the sender's latest byte are the new anchors. What
-//! lies between them never came to this gateway, so it is the sender's own to repair, and what comes after is accelerated as ever.
+//! What is kept ([`Persist`]) names shifts and edges by sequence numbers; positions here count from a SYN. A
+//! connection that slept had nothing on the way: both SYNs are taken to lie just before what is expected
+//! next, and everything is as it was. After a restart something may be on the way, and the edges are old.
+//! Then packets pass, their windows translated, until both sides have spoken: the receiver's acknowledgment
+//! and the sender's latest byte are the new anchors. What lies between them never came to this gateway, so it
+//! is the sender's own to repair, and what comes after is accelerated as ever.
 
 use super::handshake::Handshake;
 use super::{Flow, Shared};
@@ -47,7 +49,8 @@ impl Flow {
         persist
     }
 
-    /// From what was kept of it: as it was where `is_exact`, else it passes with its windows translated until enough is known.
+    /// From what was kept of it: as it was where `is_exact`, else it passes with its windows translated until
+    /// enough is known.
     pub(crate) fn resume(persist: &Persist, is_exact: bool, config: &Config) -> Self {
         let shake = Handshake::resume(persist);
         let mut flow = Self::new(shake, config);

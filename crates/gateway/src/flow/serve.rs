@@ -1,8 +1,10 @@
 //! What a flow sends when it is granted the hop.
 //!
-//! In this order: what the receiver misses within its window (a hole stops it); further copies, which keep their distance; what it had to discard beyond its
-//! window; new data. The last two go as far as `receiver.rs` lets them, and are cut to what the pacer sends at a time, in whole segments. While a gap is open whose
-//! bytes never came here, nothing beyond it is sent that the window does not hold: it would be discarded.
+//! In this order: what the receiver misses within its window (a hole stops it); further copies, which keep
+//! their distance; what it had to discard beyond its window; new data. The last two go as far as
+//! `receiver.rs` lets them, and are cut to what the pacer sends at a time, in whole segments. While a gap is
+//! open whose bytes never came here, nothing beyond it is sent that the window does not hold: it would be
+//! discarded.
 
 use super::cache::{Fate, PLACE};
 use super::copies::{APART, REPAIR_COPIES};
@@ -53,7 +55,8 @@ impl Flow {
         }
         let n =
             if self.cache.first_due().is_some() || held.is_some() { 0 } else { self.fresh(limit, shared) };
-        // copies keep their distance whatever else there is to send, but for those that the hop has room to spare for
+        // copies keep their distance whatever else there is to send, but for those that the hop has room to
+        // spare for
         let waits = n > 0 && self.recovery.spare;
         if let Some(choice) = if waits { None } else { self.further_copy(now).or(due) } {
             return Some(choice);
@@ -69,7 +72,8 @@ impl Flow {
         None
     }
 
-    /// Something waits for the reader: it may go when the rate allows, or the predicted edge has moved by a segment.
+    /// Something waits for the reader: it may go when the rate allows, or the predicted edge has moved by a
+    /// segment.
     fn wait(&mut self, now: Instant, held: Option<Instant>) {
         if held.is_none() {
             self.receiver.reader.held_back();
@@ -129,8 +133,9 @@ impl Flow {
             None => return Size::ZERO,
             Some(Choice::Hole(i)) => {
                 shared.counters.repairs += 1;
-                // a repair that is lost as well costs another round trip, and a second copy of it next to nothing; of what a reader had no room for there may be a
-                // whole bandwidth-delay product, and the window reaches it bit by bit
+                // a repair that is lost as well costs another round trip, and a second copy of it next to
+                // nothing; of what a reader had no room for there may be a whole bandwidth-delay product, and
+                // the window reaches it bit by bit
                 let is_hole = self.cache.pieces.get(i).is_some_and(|p| self.recovery.is_hole(p.start));
                 let left = self.recovery.copies.max(if is_hole { REPAIR_COPIES } else { 1 }) - 1;
                 self.fit(cx, i);
@@ -185,13 +190,15 @@ impl Flow {
         self.send_piece(cx, 0, (0, false), shared)
     }
 
-    /// Bytes of segments of this size that are sent at once when they may not meet an open window: half of it, since a super-packet is taken whole or not at all.
-    /// Linux does so with what GRO has joined, since 6.17.
+    /// Bytes of segments of this size that are sent at once when they may not meet an open window: half of
+    /// it, since a super-packet is taken whole or not at all. Linux does so with what GRO has joined, since
+    /// 6.17.
     fn swallowable(&self, segment: u16) -> u64 {
         (self.receiver.window(self.una) / 2).max(u64::from(segment))
     }
 
-    /// Cuts piece `i` so that the receiver can take what is sent of it: in whole segments, unless its window is smaller than one.
+    /// Cuts piece `i` so that the receiver can take what is sent of it: in whole segments, unless its window
+    /// is smaller than one.
     fn fit(&mut self, cx: &mut Cx<'_>, i: usize) {
         let Some(piece) = self.cache.pieces.get(i) else { return };
         let (start, len) = (piece.start, piece.packet.body.len);

@@ -1,8 +1,11 @@
-//! One pacer for the hop: what leaves for the satellite leaves at a little less than its rate, so that the link has no queue and never loses by one.
+//! One pacer for the hop: what leaves for the satellite leaves at a little less than its rate, so that the
+//! link has no queue and never loses by one.
 //!
-//! Counts IP bytes and framing, as the link does. Who has something to send asks; repairs go first (a hole stops a receiver), then flows in turn by deficit
-//! round robin (Shreedhar and Varghese, 1996) with a quantum of one full packet; packets that merely pass are one more class with a turn of its own, in the order in which
-//! they came. Before both, within a tenth of the rate, go the flows that `priority.rs` names. Without a rate everything leaves at once. A late wake-up is made up for, as far as 2 ms.
+//! Counts IP bytes and framing, as the link does. Who has something to send asks; repairs go first (a hole
+//! stops a receiver), then flows in turn by deficit round robin (Shreedhar and Varghese, 1996) with a quantum
+//! of one full packet; packets that merely pass are one more class with a turn of its own, in the order in
+//! which they came. Before both, within a tenth of the rate, go the flows that `priority.rs` names. Without a
+//! rate everything leaves at once. A late wake-up is made up for, as far as 2 ms.
 
 use super::copies::Losses;
 use super::priority::{Manner, Priority};
@@ -64,7 +67,8 @@ pub(crate) struct Shaper {
     repairs: VecDeque<(u32, u32)>,
     /// Flows in turn, with their tickets; what each may still send in its turn, or has sent beyond the last.
     flows: VecDeque<(u32, u32, i64)>,
-    /// The tickets with which each flow waits in the two, 0 where it does not: so asking costs nothing, and neither does going away.
+    /// The tickets with which each flow waits in the two, 0 where it does not: so asking costs nothing, and
+    /// neither does going away.
     waits: Vec<(u32, u32)>,
     /// Flows that go first, in turn, with their tickets.
     quick: VecDeque<(u32, u32)>,
@@ -200,7 +204,8 @@ impl Shaper {
         None
     }
 
-    /// The oldest packet that passes, when they would wait for too long: it leaves at once, so that none overtakes another of its flow.
+    /// The oldest packet that passes, when they would wait for too long: it leaves at once, so that none
+    /// overtakes another of its flow.
     pub(crate) fn overdue(&mut self, now: Instant) -> Option<Pkt> {
         let room = self.rate.map_or(0, |r| r.bytes_in(PASSING).0);
         if self.passing_bytes <= room && self.free.since(now) <= PASSING {
@@ -309,7 +314,8 @@ impl Shaper {
         }
     }
 
-    /// The flow is gone. Its places stay until their turn comes: many may go at once, and the queues are long then.
+    /// The flow is gone. Its places stay until their turn comes: many may go at once, and the queues are long
+    /// then.
     pub(crate) fn forget(&mut self, flow: u32) {
         if let Some(waits) = self.waits.get_mut(flow as usize) {
             self.stale += usize::from(waits.0 != 0) + usize::from(waits.1 != 0);
@@ -341,7 +347,8 @@ impl Shaper {
         self.users[0].max(self.users[1]).max(1)
     }
 
-    /// The hop was free for a fifth of the time of late, our copies counted: what is sent beside is not taken from anybody.
+    /// The hop was free for a fifth of the time of late, our copies counted: what is sent beside is not taken
+    /// from anybody.
     pub(crate) fn is_idle(&self) -> bool {
         self.rate.is_some() && self.busy.iter().all(|busy| *busy * 5 < SPELL * 4)
     }

@@ -8,7 +8,8 @@ fn shaper(bps: u64) -> Shaper {
     Shaper::new(&Config { rate: Rate::from_bps(bps), framing: Size(14), ..Config::default() })
 }
 
-/// Lets the pacer run; each flow sends packets of its size. Returns the bytes of each and the time at the end.
+/// Lets the pacer run; each flow sends packets of its size. Returns the bytes of each and the time at the
+/// end.
 fn run(shaper: &mut Shaper, sizes: &[u64], turns: usize) -> (Vec<u64>, Instant) {
     let (mut now, mut bytes) = (Instant(1_000_000_000), vec![0; sizes.len()]);
     for flow in 0..sizes.len() {
@@ -56,7 +57,8 @@ fn repairs_go_first_and_what_passes_has_its_turn() {
     assert_eq!(shaper.deadline(), None);
 }
 
-/// Many that wait go away, and come again under the same numbers: each has one turn, and the queues do not grow.
+/// Many that wait go away, and come again under the same numbers: each has one turn, and the queues do not
+/// grow.
 #[test]
 fn who_is_gone_has_no_turn() {
     let mut shaper = shaper(24_000_000);
@@ -80,7 +82,8 @@ fn who_is_gone_has_no_turn() {
         turns[flow as usize] += 1;
         shaper.sent(now, flow, Size(1514), None);
     }
-    // the last round has left those with number 1, 11, 21 ...; one that asked for a repair and for data has two
+    // the last round has left those with number 1, 11, 21 ...; one that asked for a repair and for data has
+    // two
     assert!(turns.iter().enumerate().all(|(i, n)| if i % 10 == 1 { (1..=2).contains(n) } else { *n == 0 }));
 }
 
@@ -105,7 +108,8 @@ fn packet(flow: u16, number: u64, len: u32, is_marked: bool) -> Pkt {
     Box::new(Packet { sport: flow, proto: Proto::Udp, header_len: 28, dscp, body, ..Packet::default() })
 }
 
-/// Serves all until `until`; gives what passed and when, and the bytes of accelerated flows, which always have 1514 more.
+/// Serves all until `until`; gives what passed and when, and the bytes of accelerated flows, which always
+/// have 1514 more.
 fn serve(shaper: &mut Shaper, now: &mut Instant, until: Instant, out: &mut Vec<(Instant, Pkt)>) -> u64 {
     let mut bytes = 0;
     while let Some(at) = shaper.deadline().filter(|at| *at <= until) {
@@ -123,7 +127,8 @@ fn serve(shaper: &mut Shaper, now: &mut Instant, until: Instant, out: &mut Vec<(
     bytes
 }
 
-/// Whatever flows send, marked or not, small or large, too much or little: the packets of each leave in the order in which they came.
+/// Whatever flows send, marked or not, small or large, too much or little: the packets of each leave in the
+/// order in which they came.
 #[test]
 fn no_packet_overtakes_another_of_its_flow() {
     let mut seed = 1_u64;
@@ -163,7 +168,8 @@ fn no_packet_overtakes_another_of_its_flow() {
     }
 }
 
-/// A flow that was small, and turns out to be large while its packets wait beyond the share, stays behind them; once none waits it stands with the others.
+/// A flow that was small, and turns out to be large while its packets wait beyond the share, stays behind
+/// them; once none waits it stands with the others.
 #[test]
 fn a_flow_that_is_known_later_stands_behind_its_own_packets() {
     let mut shaper = shaper(2_000_000);
@@ -183,7 +189,8 @@ fn a_flow_that_is_known_later_stands_behind_its_own_packets() {
     assert_eq!((shaper.express.len(), shaper.passing.len()), (0, 1));
 }
 
-/// A call of 50 packets a second beside a hop that is full of accelerated data and of a passing flow: it waits for what leaves just then.
+/// A call of 50 packets a second beside a hop that is full of accelerated data and of a passing flow: it
+/// waits for what leaves just then.
 #[test]
 fn a_call_waits_for_nobody() {
     let mut shaper = shaper(8_000_000);
@@ -205,7 +212,8 @@ fn a_call_waits_for_nobody() {
     assert!(out.iter().filter(|p| p.1.sport == 2).count() < 4000);
 }
 
-/// What goes first takes a tenth of the rate from the others, however much of it there is; what it has beyond that it shares with them by turns.
+/// What goes first takes a tenth of the rate from the others, however much of it there is; what it has beyond
+/// that it shares with them by turns.
 #[test]
 fn who_goes_first_takes_a_tenth() {
     for (is_marked, len) in [(false, 200), (true, 1200)] {

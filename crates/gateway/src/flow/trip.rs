@@ -1,7 +1,8 @@
 //! The hop's round trip as the gateway sees it, and the gateway's own retransmission timeout.
 //!
-//! Source: RFC 6298 for the smoothing; TCP-SuperCharger (SC), equations (1) and (2), smooths D with 0.9 where RFC 6298 has 7/8, which is used here. A sample comes
-//! only from a piece that was sent once (Karn). The timeout is 1.5 D + 4 var: it must fire before the sender's (SRTT + 200 ms at least) can, or soon after.
+//! Source: RFC 6298 for the smoothing; TCP-SuperCharger (SC), equations (1) and (2), smooths D with 0.9 where
+//! RFC 6298 has 7/8, which is used here. A sample comes only from a piece that was sent once (Karn). The
+//! timeout is 1.5 D + 4 var: it must fire before the sender's (SRTT + 200 ms at least) can, or soon after.
 //! The shortest trip of the last ten to twenty seconds says whether an acknowledgment can belong to a copy.
 
 use bentpipe_base::{Duration, Instant};
@@ -10,7 +11,8 @@ use bentpipe_base::{Duration, Instant};
 const MEMORY: Duration = Duration::from_secs(10);
 /// Before any sample.
 const UNKNOWN: Duration = Duration::from_secs(1);
-/// Shortest timeout: a delayed ACK must not look like a loss (RFC 9293, section 3.8.6.3: below 500 ms; hosts wait 40 to 200 ms).
+/// Shortest timeout: a delayed ACK must not look like a loss (RFC 9293, section 3.8.6.3: below 500 ms; hosts
+/// wait 40 to 200 ms).
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Estimators of D.

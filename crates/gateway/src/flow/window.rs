@@ -1,16 +1,20 @@
 //! The window that the sender is shown.
 //!
-//! Source: TCP-SuperCharger (SC), where VWnd = a + R D. With the hop's rate configured (open mode) it is a constant: the share of the rate times the round trip,
-//! plus a small target that keeps the hop busy. So a sender stays limited by the window, its congestion window freezes, and nobody overruns the hop: loss on it is
-//! never congestion. A large advertised window is capped in the same way. Where a receiver that holds a whole bandwidth-delay product meets losses, the window
-//! is 1.25 products larger: it stands still for a round trip per loss, and meanwhile the gateway must have something to send.
-//! Deviation: without a rate the product is what was delivered in the best of the shortest round trips. The window is twice that and 64 KiB: it opens as fast as slow
-//! start does; and 1.25 times that once it has not grown by a quarter for three round trips (the pipe is full, as in BBR), so a queue in the hop
-//! stays small. The shortest is that of the whole connection: it would grow with a queue that stays.
+//! Source: TCP-SuperCharger (SC), where VWnd = a + R D. With the hop's rate configured (open mode) it is a
+//! constant: the share of the rate times the round trip, plus a small target that keeps the hop busy. So a
+//! sender stays limited by the window, its congestion window freezes, and nobody overruns the hop: loss on it
+//! is never congestion. A large advertised window is capped in the same way. Where a receiver that holds a
+//! whole bandwidth-delay product meets losses, the window is 1.25 products larger: it stands still for a
+//! round trip per loss, and meanwhile the gateway must have something to send. Deviation: without a rate the
+//! product is what was delivered in the best of the shortest round trips. The window is twice that and 64
+//! KiB: it opens as fast as slow start does; and 1.25 times that once it has not grown by a quarter for three
+//! round trips (the pipe is full, as in BBR), so a queue in the hop stays small. The shortest is that of the
+//! whole connection: it would grow with a queue that stays.
 //!
 //! While the sender is judged it is two products (`model.rs`).
 //!
-//! The right edge never moves left (RFC 9293, section 3.8.6). Fields are rounded up to the shift's grain, and the edge that was told is what counts.
+//! The right edge never moves left (RFC 9293, section 3.8.6). Fields are rounded up to the shift's grain, and
+//! the edge that was told is what counts.
 
 use super::model::WINDOW;
 use bentpipe_base::{Duration, Instant};
@@ -96,12 +100,14 @@ impl Shown {
         }
     }
 
-    /// The header's field for an edge at `wished`, when `ack` is what it says; notes both. `shift` is the sender's.
+    /// The header's field for an edge at `wished`, when `ack` is what it says; notes both. `shift` is the
+    /// sender's.
     pub(crate) fn field(&mut self, ack: u64, wished: u64, shift: u8) -> u16 {
         self.ack = self.ack.max(ack);
         let window = wished.max(self.edge).saturating_sub(self.ack);
         let field = window.div_ceil(1 << shift).min(u64::from(u16::MAX));
-        // what a field cannot say was not told: a later one, with the ACK further right, says at least this much
+        // what a field cannot say was not told: a later one, with the ACK further right, says at least this
+        // much
         self.edge = self.edge.max(self.ack + (field << shift));
         field as u16
     }

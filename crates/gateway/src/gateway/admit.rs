@@ -73,7 +73,8 @@ impl Gateway {
         if syn.foreign.has(Foreign::SIGNED) {
             return Err(Why::Signed);
         }
-        // one window for all subflows (RFC 8684, section 3.3.1): what one of them carries says nothing of the receiver's room
+        // one window for all subflows (RFC 8684, section 3.3.1): what one of them carries says nothing of the
+        // receiver's room
         if syn.foreign.has(Foreign::MULTIPATH) {
             return Err(Why::Multipath);
         }
@@ -136,7 +137,8 @@ impl Gateway {
         }
     }
 
-    /// Moves a connection without acceleration to those that pass, or forgets it when there is no room even by replacement.
+    /// Moves a connection without acceleration to those that pass, or forgets it when there is no room even
+    /// by replacement.
     pub(super) fn pass_on(&mut self, cx: &mut Cx<'_>, id: u32) {
         if self.table.get(id).is_none_or(|e| e.class == Class::Passing) {
             return;

@@ -9,7 +9,8 @@ use crate::table::{Class, NONE};
 use bentpipe_base::Cx;
 
 impl Gateway {
-    /// Stops accelerating a connection: what is held goes on. Where windows must still be translated it stays with us, else only its name does.
+    /// Stops accelerating a connection: what is held goes on. Where windows must still be translated it stays
+    /// with us, else only its name does.
     pub(super) fn give_up(&mut self, cx: &mut Cx<'_>, id: u32, why: Why) {
         let Some(entry) = self.table.get(id).copied() else { return };
         let Some(persist) = self.persist(id) else { return };
@@ -61,7 +62,8 @@ impl Gateway {
         }
     }
 
-    /// An accelerated connection is over. Its name stays for a while, so that late copies of its packets are known, and what it takes to translate them.
+    /// An accelerated connection is over. Its name stays for a while, so that late copies of its packets are
+    /// known, and what it takes to translate them.
     pub(super) fn retire(&mut self, cx: &mut Cx<'_>, id: u32) {
         let Some(entry) = self.table.get(id).copied() else { return };
         if let Some(flow) = self.flows.get_mut(entry.flow) {
@@ -98,7 +100,8 @@ impl Gateway {
         self.table.remove(id);
     }
 
-    /// Planned stop: everything that is held goes on, and nothing is accelerated any more. The gateway may then go, or stay and let everything pass.
+    /// Planned stop: everything that is held goes on, and nothing is accelerated any more. The gateway may
+    /// then go, or stay and let everything pass.
     pub fn release_all(&mut self, cx: &mut Cx<'_>) {
         self.common.config.accelerate = false;
         self.release_flows(cx);
@@ -114,8 +117,8 @@ impl Gateway {
         }
     }
 
-    /// Works differently from now on, without losing a connection. Smaller limits hold for those that come; a gateway that is told not to accelerate gives
-    /// up those it has.
+    /// Works differently from now on, without losing a connection. Smaller limits hold for those that come; a
+    /// gateway that is told not to accelerate gives up those it has.
     pub fn reconfigure(&mut self, cx: &mut Cx<'_>, config: Config) {
         self.take_key(cx);
         self.common.config = config;

@@ -43,13 +43,15 @@ impl Gateway {
         Some(Record { addrs: names.addrs, ports: names.ports, persist })
     }
 
-    /// From now on changed records are kept for [`Gateway::take_changed`], which must then be called now and again; all that are there count as changed.
+    /// From now on changed records are kept for [`Gateway::take_changed`], which must then be called now and
+    /// again; all that are there count as changed.
     pub fn keep_journal(&mut self) {
         self.journal.is_kept = true;
         self.journal.changed = self.table.ids(0).filter(|id| self.record(*id).is_some()).collect();
     }
 
-    /// A record that has changed: its number, and what belongs there now; zeros when there is nothing any more.
+    /// A record that has changed: its number, and what belongs there now; zeros when there is nothing any
+    /// more.
     pub fn take_changed(&mut self) -> Option<(u32, [u8; RECORD])> {
         let id = self.journal.changed.pop_front()?;
         Some((id, self.record(id).map_or([0; RECORD], |r| r.to_bytes())))
@@ -60,8 +62,8 @@ impl Gateway {
         self.table.ids(0).filter_map(|id| self.record(id)).flat_map(|r| r.to_bytes()).collect()
     }
 
-    /// Takes up the connections of an earlier gateway from its records; empty places are skipped. They go on as they were, unaccelerated until enough is
-    /// known of them. Addresses must mean what they meant then.
+    /// Takes up the connections of an earlier gateway from its records; empty places are skipped. They go on
+    /// as they were, unaccelerated until enough is known of them. Addresses must mean what they meant then.
     pub fn restore(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Restored {
         self.take_key(cx);
         let mut restored = Restored::default();

@@ -24,7 +24,8 @@ impl Gateway {
         }
     }
 
-    /// Bytes that following connections takes; of those that are awake what they have on the heap is not counted.
+    /// Bytes that following connections takes; of those that are awake what they have on the heap is not
+    /// counted.
     fn footprint(&self) -> usize {
         let awake = self.flows.len() as usize * size_of::<Flow>();
         self.table.footprint() + self.flows.footprint() + self.rests.footprint() + awake
@@ -42,8 +43,8 @@ impl Gateway {
         counters
     }
 
-    /// Connections from number `from` on, at most `most` of them, and the number to go on from. They come in the order of numbers, and one that is there all
-    /// the time is in exactly one page.
+    /// Connections from number `from` on, at most `most` of them, and the number to go on from. They come in
+    /// the order of numbers, and one that is there all the time is in exactly one page.
     pub fn flows(&self, from: u32, most: usize) -> (Vec<FlowReport>, Option<u32>) {
         let mut page = Vec::new();
         for id in self.table.ids(from) {

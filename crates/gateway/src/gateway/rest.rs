@@ -1,9 +1,11 @@
 //! Connections that sleep.
 //!
-//! An accelerated connection that is awake is large: estimators, a cache, what each side believes. Most connections are silent most of the time, and then
-//! nothing is held and nothing is on the way, so all that matters fits into a [`Persist`]. After a while the rest is given up. The next packet wakes the
-//! connection, which goes on with what was kept, as a sender does that was idle: what it had learned of the path is old by then (RFC 2861, section 2).
-//! A connection that comes from the record of an earlier gateway sleeps until its first packet, too; but then something may be on the way.
+//! An accelerated connection that is awake is large: estimators, a cache, what each side believes. Most
+//! connections are silent most of the time, and then nothing is held and nothing is on the way, so all that
+//! matters fits into a [`Persist`]. After a while the rest is given up. The next packet wakes the connection,
+//! which goes on with what was kept, as a sender does that was idle: what it had learned of the path is old
+//! by then (RFC 2861, section 2). A connection that comes from the record of an earlier gateway sleeps until
+//! its first packet, too; but then something may be on the way.
 
 use super::Gateway;
 use crate::flow::Flow;

@@ -1,7 +1,7 @@
 //! What is known of every connection, accelerated or not: plain data of fixed size, no pointers.
 //!
-//! The state here is coarse and trusts flags: it only chooses timeouts and names in reports, and what passes must never be stopped by it. A connection that
-//! is accelerated has its own, exact one.
+//! The state here is coarse and trusts flags: it only chooses timeouts and names in reports, and what passes
+//! must never be stopped by it. A connection that is accelerated has its own, exact one.
 
 use super::key::Key;
 use super::slab::NONE;
@@ -124,9 +124,11 @@ impl Entry {
         }
         match self.state {
             State::Closing | State::Closed => true,
-            // a new attempt of the same host; from the other side it is a simultaneous open (RFC 9293, section 3.5)
+            // a new attempt of the same host; from the other side it is a simultaneous open (RFC 9293,
+            // section 3.5)
             State::Opening => self.opener() == Some(side) && packet.tcp.seq != self.isn,
-            // an accelerated one knows better: the SYN may be forged, and its receiver answers it (RFC 9293, section 3.10.7.4)
+            // an accelerated one knows better: the SYN may be forged, and its receiver answers it (RFC 9293,
+            // section 3.10.7.4)
             State::Established => {
                 !self.is_ours() && (packet.tcp.seq != self.isn || self.opener() != Some(side))
             }
@@ -183,8 +185,9 @@ impl Entry {
         }
     }
 
-    /// True for the first packet of `side` after the handshake's part that came through here, when the SYN/ACK did not. A bare ACK of who is to give it
-    /// tells nothing: it answers a SYN that came again (RFC 9293, section 3.10.7.4), and the SYN/ACK is lost, or late, and will come.
+    /// True for the first packet of `side` after the handshake's part that came through here, when the
+    /// SYN/ACK did not. A bare ACK of who is to give it tells nothing: it answers a SYN that came again (RFC
+    /// 9293, section 3.10.7.4), and the SYN/ACK is lost, or late, and will come.
     pub(crate) fn lacks_answer(&self, side: usize, packet: &Packet) -> bool {
         let flags = packet.tcp.flags;
         let is_bare = packet.seq_len() == 0 && self.opener().is_some_and(|opener| opener != side);
@@ -204,7 +207,8 @@ impl Entry {
         lan.min(satellite) == 0 && lan.max(satellite) >= Self::ONE_SIDED
     }
 
-    /// True when the handshake was changed, or may have been: a SYN that comes through the hop gets an option, or the answer to one that does not.
+    /// True when the handshake was changed, or may have been: a SYN that comes through the hop gets an
+    /// option, or the answer to one that does not.
     pub(crate) fn is_delicate(&self) -> bool {
         self.is_ours() && (self.opener() != Some(0) || self.is(Self::SYN_ACK))
     }

@@ -1,10 +1,11 @@
-//! SipHash-1-3: a keyed hash for table indices (Aumasson & Bernstein, "SipHash: a fast short-input PRF", 2012; the 1-3 variant is the one the hash tables of
-//! Rust, Python and Ruby use).
+//! SipHash-1-3: a keyed hash for table indices (Aumasson & Bernstein, "SipHash: a fast short-input PRF",
+//! 2012; the 1-3 variant is the one the hash tables of Rust, Python and Ruby use).
 //!
-//! Whoever can choose addresses and ports could otherwise make all connections fall into one place of the table, and each look-up a walk past all of them.
-//! With a secret key of 128 bits nobody outside can find such a set. The key comes from the driver's random streams: equal seeds give equal tables, so a
-//! simulation repeats; a live driver must seed its world with random bits of the system.
-//! Deviation: the input is always two words of 64 bits, the second with the length in its upper byte as the paper's padding puts it.
+//! Whoever can choose addresses and ports could otherwise make all connections fall into one place of the
+//! table, and each look-up a walk past all of them. With a secret key of 128 bits nobody outside can find
+//! such a set. The key comes from the driver's random streams: equal seeds give equal tables, so a simulation
+//! repeats; a live driver must seed its world with random bits of the system. Deviation: the input is always
+//! two words of 64 bits, the second with the length in its upper byte as the paper's padding puts it.
 
 /// The secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

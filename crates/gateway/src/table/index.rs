@@ -1,8 +1,11 @@
-//! Where entries lie, by the hash of their key: open addressing with linear probing (Knuth, TAOCP 3, section 6.4, algorithm L).
+//! Where entries lie, by the hash of their key: open addressing with linear probing (Knuth, TAOCP 3, section
+//! 6.4, algorithm L).
 //!
-//! A place holds the entry's number and 32 bits of its hash, 8 bytes together, and at most half of the places are in use, so a look-up rarely touches more
-//! than one cache line before the entry itself. Removing moves later members of a run back (algorithm R), so no markers are left over and a table that was
-//! flooded is as fast as a new one. The size is fixed from the limits at the start: nothing grows under attack. Never iterated, so no order can leak out.
+//! A place holds the entry's number and 32 bits of its hash, 8 bytes together, and at most half of the places
+//! are in use, so a look-up rarely touches more than one cache line before the entry itself. Removing moves
+//! later members of a run back (algorithm R), so no markers are left over and a table that was flooded is as
+//! fast as a new one. The size is fixed from the limits at the start: nothing grows under attack. Never
+//! iterated, so no order can leak out.
 
 /// Entries by hash.
 #[derive(Debug)]
@@ -47,7 +50,8 @@ impl Index {
         (at + 1) & (self.places.len() - 1)
     }
 
-    /// The place that holds an entry with this hash for which `is_it` is true, or the free place at the end of its run.
+    /// The place that holds an entry with this hash for which `is_it` is true, or the free place at the end
+    /// of its run.
     #[inline]
     fn seek(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> usize {
         let mut at = self.home(tag(hash));

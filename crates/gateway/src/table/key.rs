@@ -22,7 +22,8 @@ impl Key {
         Self::between((packet.src, packet.sport), (packet.dst, packet.dport))
     }
 
-    /// The connection between two ends, and whether the first is the lower one. An end that talks to itself is lower.
+    /// The connection between two ends, and whether the first is the lower one. An end that talks to itself
+    /// is lower.
     #[inline]
     pub(crate) fn between(from: Socket, to: Socket) -> (Self, bool) {
         let is_low = from <= to;

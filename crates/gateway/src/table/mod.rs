@@ -1,11 +1,13 @@
 //! The table of connections: bounded, deterministic, and hard to fill on purpose.
 //!
-//! It has three parts, each with a limit of its own ([`Class`]). Connections that open live in a part that a flood of SYNs can fill without touching the
-//! others: when it is full a few of its members are drawn at random and the oldest of them makes room (random replacement; against it an attacker must send
-//! as fast as all others together). A member whose SYN or SYN/ACK was changed here is protected while its handshake may still go on: forgetting it then would
-//! leave the two hosts with different ideas of their windows. When all that were drawn are protected the newcomer passes. Accelerated connections are never
-//! replaced; when there are enough of them, newcomers pass. Those that pass are replaced too, one-sided ones before others: forgetting one costs a line in a
-//! report.
+//! It has three parts, each with a limit of its own ([`Class`]). Connections that open live in a part that a
+//! flood of SYNs can fill without touching the others: when it is full a few of its members are drawn at
+//! random and the oldest of them makes room (random replacement; against it an attacker must send as fast as
+//! all others together). A member whose SYN or SYN/ACK was changed here is protected while its handshake may
+//! still go on: forgetting it then would leave the two hosts with different ideas of their windows. When all
+//! that were drawn are protected the newcomer passes. Accelerated connections are never replaced; when there
+//! are enough of them, newcomers pass. Those that pass are replaced too, one-sided ones before others:
+//! forgetting one costs a line in a report.
 
 mod entry;
 mod hash;
@@ -27,7 +29,8 @@ use crate::report::State;
 use bentpipe_base::{Duration, Instant};
 use index::Index;
 
-/// How long a connection whose handshake was changed is safe from replacement: a handshake over two hops of a satellite with one SYN lost.
+/// How long a connection whose handshake was changed is safe from replacement: a handshake over two hops of a
+/// satellite with one SYN lost.
 const PROTECTED: Duration = Duration::from_secs(5);
 /// Members that are looked at for a victim.
 const DRAWN: u32 = 8;
@@ -47,7 +50,8 @@ pub(crate) struct Table {
     draws: u64,
 }
 
-/// Entries that can be there at a time. An established one may come from the part for opening ones when its own is just full.
+/// Entries that can be there at a time. An established one may come from the part for opening ones when its
+/// own is just full.
 const fn capacity(limits: &Limits) -> usize {
     limits.flows as usize + 2 * limits.opening as usize + limits.passing as usize
 }

@@ -1,13 +1,16 @@
 //! What of a connection outlives the gateway: a record of fixed size, no pointers.
 //!
-//! A gateway that inserted or removed a window scale must go on translating windows until the connection ends, also after it was killed and started again.
-//! That much cannot be learned from later packets; everything else can. So a record holds the names of both ends, the shifts, and the edges at the time it
-//! was written, from which a connection goes on unaccelerated until its state is known again.
-//! A connection that sleeps is kept in the same form: then nothing is on the way, the edges are exact, and it goes on as it was.
+//! A gateway that inserted or removed a window scale must go on translating windows until the connection
+//! ends, also after it was killed and started again. That much cannot be learned from later packets;
+//! everything else can. So a record holds the names of both ends, the shifts, and the edges at the time it
+//! was written, from which a connection goes on unaccelerated until its state is known again. A connection
+//! that sleeps is kept in the same form: then nothing is on the way, the edges are exact, and it goes on as
+//! it was.
 //!
-//! A driver keeps the records in a file that it maps into memory, each at the place with its number, and writes one when it changed: at the end of a
-//! handshake and at the end of a connection, not for each packet. A record that was torn in the middle of writing fails its check and is not used.
-//! Addresses are the driver's own numbers: it must restore those first.
+//! A driver keeps the records in a file that it maps into memory, each at the place with its number, and
+//! writes one when it changed: at the end of a handshake and at the end of a connection, not for each packet.
+//! A record that was torn in the middle of writing fails its check and is not used. Addresses are the
+//! driver's own numbers: it must restore those first.
 
 use super::hash::HashKey;
 use super::key::Key;
@@ -58,7 +61,8 @@ pub struct Persist {
 }
 
 impl Persist {
-    /// True when packets of this connection are right as they are: both sides read windows as they are meant, and the sender was shown what there is.
+    /// True when packets of this connection are right as they are: both sides read windows as they are meant,
+    /// and the sender was shown what there is.
     pub const fn is_transparent(&self) -> bool {
         let same = self.shown_shift == self.receiver_shift && self.believed_shift == self.sender_shift;
         same && self.shown_edge.0 == self.edge.0

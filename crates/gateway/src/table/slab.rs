@@ -1,4 +1,5 @@
-//! Values with small numbers for names, in chunks: growing moves nothing, so no packet ever waits for a copy of the whole table.
+//! Values with small numbers for names, in chunks: growing moves nothing, so no packet ever waits for a copy
+//! of the whole table.
 
 /// Values in a chunk.
 const CHUNK: usize = 1024;

@@ -1,10 +1,13 @@
-//! Deadlines of connections in a hierarchical timing wheel (Varghese & Lauck, "Hashed and hierarchical timing wheels", 1987, scheme 7).
+//! Deadlines of connections in a hierarchical timing wheel (Varghese & Lauck, "Hashed and hierarchical timing
+//! wheels", 1987, scheme 7).
 //!
-//! Time is cut into ticks of 2^18 ns (0.26 ms). Level 0 has a slot for each of the next 64 ticks, level 1 for each of the next 64 times 64 and so on. An
-//! entry lies where its tick first differs from the present one, counted in digits of base 64; it moves down a level when time comes to its slot. Setting
-//! and taking back cost a list operation each, finding the earliest slot a look at one word per level.
-//! Deviation: within a tick deadlines are exact, and entries that are due come out ordered by deadline and number, so reruns are equal and nothing is late.
-//! A deadline that is put off is not moved: its entry comes out early and its owner sets it again.
+//! Time is cut into ticks of 2^18 ns (0.26 ms). Level 0 has a slot for each of the next 64 ticks, level 1 for
+//! each of the next 64 times 64 and so on. An entry lies where its tick first differs from the present one,
+//! counted in digits of base 64; it moves down a level when time comes to its slot. Setting and taking back
+//! cost a list operation each, finding the earliest slot a look at one word per level. Deviation: within a
+//! tick deadlines are exact, and entries that are due come out ordered by deadline and number, so reruns are
+//! equal and nothing is late. A deadline that is put off is not moved: its entry comes out early and its
+//! owner sets it again.
 
 use bentpipe_base::Instant;
 

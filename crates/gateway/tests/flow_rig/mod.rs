@@ -97,7 +97,8 @@ pub(crate) struct Rig {
     pub(crate) lan: [u32; 3],
     dice: u64,
     late: Vec<(usize, Port, Pkt)>,
-    /// The sender's kernel makes one packet of so many bytes, and the receiver's refuses whole whatever reaches beyond its window, as Linux does since 6.17.
+    /// The sender's kernel makes one packet of so many bytes, and the receiver's refuses whole whatever
+    /// reaches beyond its window, as Linux does since 6.17.
     pub(crate) joins: u32,
     joined: Option<Pkt>,
     /// Packets that were refused.
@@ -324,7 +325,8 @@ impl Rig {
         self.world.cx(self.now, NodeId(JOINER as u32)).wake(bentpipe_base::Slot(0), at);
     }
 
-    /// What reaches beyond the receiver's window goes, with the acknowledgment that it carries: what is left of it only makes the receiver say what it expects.
+    /// What reaches beyond the receiver's window goes, with the acknowledgment that it carries: what is left
+    /// of it only makes the receiver say what it expects.
     fn refuse(&mut self, packet: &mut Packet) {
         if self.promise.refuses(packet) {
             self.refused[usize::from(packet.body.len == 0)] += 1;

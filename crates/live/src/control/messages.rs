@@ -233,7 +233,8 @@ pub struct LinkState {
     pub rate_bps: Option<u64>,
     /// One-way propagation delay in ms.
     pub one_way_ms: f64,
-    /// Loss probability of a packet, whatever its size; while `up` is false by an outage, what it will be after.
+    /// Loss probability of a packet, whatever its size; while `up` is false by an outage, what it will be
+    /// after.
     pub loss: f64,
     /// Bit error rate.
     pub ber: f64,
@@ -280,7 +281,8 @@ pub struct FlowState {
     pub retransmits: u64,
 }
 
-/// A request on its way to the data thread. What only the session knows is left empty in the answer: its name, its title, its flows.
+/// A request on its way to the data thread. What only the session knows is left empty in the answer: its
+/// name, its title, its flows.
 #[derive(Debug)]
 pub struct Command {
     /// What is asked.

@@ -1,6 +1,7 @@
 //! What was changed, in words.
 //!
-//! An outage hides a link's losses; what is said of loss is what they are without it, and the outage is said apart.
+//! An outage hides a link's losses; what is said of loss is what they are without it, and the outage is said
+//! apart.
 
 use super::act::Act;
 use super::messages::Values;

@@ -13,8 +13,9 @@ const FIRST_PORT: u16 = 49_152;
 const PORTS: u64 = 16_384;
 
 impl Endpoint {
-    /// Accepts calls to `port` at all own addresses; `backlog` callers may wait, the half-open ones included. When that many do, a new one takes the place of the
-    /// half-open one that has waited longest: who forges calls, or leaves them, keeps nobody out.
+    /// Accepts calls to `port` at all own addresses; `backlog` callers may wait, the half-open ones included.
+    /// When that many do, a new one takes the place of the half-open one that has waited longest: who forges
+    /// calls, or leaves them, keeps nobody out.
     ///
     /// # Errors
     /// When something listens there already.
@@ -108,11 +109,12 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Writes to the stream; says how many bytes were taken, at least one unless `bytes` is empty. Before the connection is open they wait.
+    /// Writes to the stream; says how many bytes were taken, at least one unless `bytes` is empty. Before the
+    /// connection is open they wait.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when there is no room: [`super::News::Writable`] says when half of the buffer is free. When the connection is over, or this
-    /// side of it was shut.
+    /// [`EndpointError::NotNow`] when there is no room: [`super::News::Writable`] says when half of the
+    /// buffer is free. When the connection is over, or this side of it was shut.
     pub fn write(&mut self, id: ConnId, bytes: &[u8]) -> Result<usize, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         if let Some(ending) = socket.ending {
@@ -134,8 +136,9 @@ impl Endpoint {
     /// Reads from the stream; zero is its end.
     ///
     /// # Errors
-    /// [`EndpointError::NotNow`] when nothing has arrived: [`super::News::Readable`] or [`super::News::PeerClosed`] says when. When the connection ended in another way
-    /// than by the peer's last byte, and what had arrived before was read.
+    /// [`EndpointError::NotNow`] when nothing has arrived: [`super::News::Readable`] or
+    /// [`super::News::PeerClosed`] says when. When the connection ended in another way than by the peer's
+    /// last byte, and what had arrived before was read.
     pub fn read(&mut self, now: Instant, id: ConnId, into: &mut [u8]) -> Result<usize, EndpointError> {
         let socket = self.table.get_mut(id).ok_or(EndpointError::Unknown)?;
         let len = socket.read(now, into);
@@ -153,7 +156,8 @@ impl Endpoint {
         Err(EndpointError::NotNow)
     }
 
-    /// Says that more will be written soon, so that a partial segment waits for it, 200 ms at most; or that no more follows, and all leaves now.
+    /// Says that more will be written soon, so that a partial segment waits for it, 200 ms at most; or that
+    /// no more follows, and all leaves now.
     ///
     /// # Errors
     /// When the connection is over.
@@ -181,8 +185,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Lets go of a connection; its name finds nothing from now on. What was written is still delivered. What arrived and was not read, or arrives from
-    /// now on, resets it: the peer shall know that it was lost.
+    /// Lets go of a connection; its name finds nothing from now on. What was written is still delivered. What
+    /// arrived and was not read, or arrives from now on, resets it: the peer shall know that it was lost.
     pub fn close(&mut self, id: ConnId) {
         self.disown(id);
         let Some(socket) = self.table.get_mut(id) else { return };

@@ -1,6 +1,7 @@
-//! Neighbouring segments of a connection as one super-packet, which whoever comes after cuts again: what `tcp_write_xmit` does in Linux with TSO, seen from
-//! the other side. The engine decides about each segment as ever (window, pace, order); here those that differ in nothing but their place in the stream are
-//! joined on their way out, and the wire sees the same packets.
+//! Neighbouring segments of a connection as one super-packet, which whoever comes after cuts again: what
+//! `tcp_write_xmit` does in Linux with TSO, seen from the other side. The engine decides about each segment
+//! as ever (window, pace, order); here those that differ in nothing but their place in the stream are joined
+//! on their way out, and the wire sees the same packets.
 
 use super::Endpoint;
 use super::table::ConnId;
@@ -8,14 +9,16 @@ use bentpipe_base::{Cx, Flags, Packet, Pkt};
 use bentpipe_wire::offload::VnetHeader;
 use std::io::IoSlice;
 
-/// An IP packet ends here; headers take at most 40 + 60 of it (40 + 60 bytes of IPv6 and TCP with all options).
+/// An IP packet ends here; headers take at most 40 + 60 of it (40 + 60 bytes of IPv6 and TCP with all
+/// options).
 const LONGEST: u32 = 65_535 - 100;
 /// Stand in the last segment only.
 const LAST: Flags = Flags(Flags::PSH.0 | Flags::FIN.0);
 
 impl Endpoint {
-    /// Hands the next packet or super-packet to `send`, in parts that follow each other, with the note that goes with it; `None` when there is none. Checksums
-    /// are left to whoever takes it. What `send` answers is given back.
+    /// Hands the next packet or super-packet to `send`, in parts that follow each other, with the note that
+    /// goes with it; `None` when there is none. Checksums are left to whoever takes it. What `send` answers
+    /// is given back.
     pub fn next_super<T>(
         &mut self,
         cx: &mut Cx<'_>,

@@ -1,8 +1,11 @@
-//! An endpoint as a guest on a host: at the host's own address, on the interface that leads to its peer, with one port for itself.
+//! An endpoint as a guest on a host: at the host's own address, on the interface that leads to its peer, with
+//! one port for itself.
 //!
-//! The host's kernel goes on with everything else. The guest's port is taken from it by a socket that hears nothing ([`SilentPort`]), so that it neither
-//! answers our peer nor gives the port to another program; what arrives there is read, and what leaves is written, by a packet socket on the interface. That
-//! needs CAP_NET_RAW in the network namespace, which programs behind an emulated link have without being root. Nothing of it outlives the process.
+//! The host's kernel goes on with everything else. The guest's port is taken from it by a socket that hears
+//! nothing ([`SilentPort`]), so that it neither answers our peer nor gives the port to another program; what
+//! arrives there is read, and what leaves is written, by a packet socket on the interface. That needs
+//! CAP_NET_RAW in the network namespace, which programs behind an emulated link have without being root.
+//! Nothing of it outlives the process.
 
 use super::ways::LedPort;
 use super::{Settings, Station};
@@ -104,7 +107,8 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// A guest that can call `to`. `seed` must not be known outside. A send buffer that a configuration does not name holds `send_buffer`.
+    /// A guest that can call `to`. `seed` must not be known outside. A send buffer that a configuration does
+    /// not name holds `send_buffer`.
     ///
     /// # Errors
     /// When there is no way to `to`, or no permission.
@@ -121,7 +125,8 @@ impl Guest {
         Ok(guest)
     }
 
-    /// A guest that can be called at `port`, at `address` or at all addresses of the interface that leads to everywhere.
+    /// A guest that can be called at `port`, at `address` or at all addresses of the interface that leads to
+    /// everywhere.
     ///
     /// # Errors
     /// When there is no such address, the port is taken, or no permission.
@@ -194,7 +199,8 @@ impl Guest {
         &self.addresses
     }
 
-    /// Who listened has found its peer: packets go the way by which it answered, whatever others send from now on.
+    /// Who listened has found its peer: packets go the way by which it answered, whatever others send from
+    /// now on.
     pub fn settle(&mut self, peer: IpAddr) {
         self.station.port().settle(peer);
     }

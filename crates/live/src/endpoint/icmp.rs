@@ -1,8 +1,10 @@
 //! What routers and hosts say of packets that we sent: ICMP and ICMPv6.
 //!
-//! Read are "packet too big" (RFC 1191, RFC 8201), "destination unreachable" and "time exceeded" (RFC 792, RFC 4443). Whether a message is believed, and what follows, is the
-//! engine's business: it says that the segment is in flight which the message quotes (RFC 5927). Which are hard, so that calling again cannot help, is in
-//! RFC 9293, section 3.9.2.2, and RFC 5461, section 2: no such protocol, no such port; in IPv6 also that it is prohibited.
+//! Read are "packet too big" (RFC 1191, RFC 8201), "destination unreachable" and "time exceeded" (RFC 792,
+//! RFC 4443). Whether a message is believed, and what follows, is the engine's business: it says that the
+//! segment is in flight which the message quotes (RFC 5927). Which are hard, so that calling again cannot
+//! help, is in RFC 9293, section 3.9.2.2, and RFC 5461, section 2: no such protocol, no such port; in IPv6
+//! also that it is prohibited.
 
 use super::socket::Pair;
 use bentpipe_base::Seq;
@@ -15,7 +17,8 @@ const ICMPV6: u8 = 58;
 const TCP: u8 = 6;
 /// What a router means that names no size, as those before RFC 1191 did: what every host takes (RFC 791).
 const UNNAMED: u32 = 576;
-/// What every link of a family takes: who says less is not believed (RFC 1191, section 3; RFC 8201, section 4).
+/// What every link of a family takes: who says less is not believed (RFC 1191, section 3; RFC 8201, section
+/// 4).
 const LEAST: [u32; 2] = [68, 1280];
 /// Bytes of headers before the payload, without options.
 const HEADERS: [u32; 2] = [40, 60];

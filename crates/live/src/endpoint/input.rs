@@ -15,12 +15,13 @@ use std::sync::Arc;
 
 /// Answers to strangers that wait to be sent, at most: a flood is not answered packet for packet.
 const MAX_REPLIES: usize = 256;
-/// A peer that offers less is sent segments of this size all the same: else a byte of payload would cost a record each (Linux: `tcp_min_snd_mss`).
+/// A peer that offers less is sent segments of this size all the same: else a byte of payload would cost a
+/// record each (Linux: `tcp_min_snd_mss`).
 const LEAST_MSS: u16 = 48;
 
 impl Endpoint {
-    /// Takes a packet that begins with its IP header. `vnet` says whether its checksum was seen to already, and how an uncut super-packet would have been
-    /// cut; that of a packet from a wire is the default.
+    /// Takes a packet that begins with its IP header. `vnet` says whether its checksum was seen to already,
+    /// and how an uncut super-packet would have been cut; that of a packet from a wire is the default.
     pub fn packet(&mut self, cx: &mut Cx<'_>, bytes: &[u8], vnet: &VnetHeader) {
         self.counters.received += 1;
         let mut segment = match parse(bytes) {
@@ -61,7 +62,8 @@ impl Endpoint {
                 if let Some(socket) = self.table.get_mut(id) {
                     socket.take(cx, &segment, usize::from(gso_size));
                     if socket.is_talking_to_nobody() {
-                        // RFC 1122, section 4.2.2.13: the RST says that it was lost, and no acknowledgment goes before
+                        // RFC 1122, section 4.2.2.13: the RST says that it was lost, and no acknowledgment
+                        // goes before
                         socket.conn.abort();
                     }
                 }
@@ -119,7 +121,8 @@ impl Endpoint {
             && !own.contains(&src)
     }
 
-    /// RFC 9293, section 3.10.7.4, and RFC 6191: a SYN ends TIME-WAIT if it lies beyond all that the old connection sent.
+    /// RFC 9293, section 3.10.7.4, and RFC 6191: a SYN ends TIME-WAIT if it lies beyond all that the old
+    /// connection sent.
     fn begins_anew(&self, id: ConnId, segment: &Segment<'_>) -> bool {
         let Some(socket) = self.table.get(id) else { return false };
         let (flags, receiver) = (segment.tcp.flags, socket.conn.receiver());
@@ -132,7 +135,8 @@ impl Endpoint {
             && receiver.position(segment.tcp.seq).is_some_and(|p| p > receiver.next())
     }
 
-    /// True when one more caller may wait at `port`. When too many do, the half-open one that has waited longest is forgotten without a word: its address may be forged.
+    /// True when one more caller may wait at `port`. When too many do, the half-open one that has waited
+    /// longest is forgotten without a word: its address may be forged.
     fn makes_room(&mut self, port: u16) -> bool {
         let is_full = |e: &Self| {
             let crowded = e.listeners.get(&port).is_none_or(|l| l.waiting >= l.backlog);

@@ -1,21 +1,27 @@
-//! The engine as a real TCP: connections whose bytes are real, in packets as they stand on a wire, against any peer.
+//! The engine as a real TCP: connections whose bytes are real, in packets as they stand on a wire, against
+//! any peer.
 //!
 //! An [`Endpoint`] is a host's TCP without I/O and without a clock. Who drives it
 //! * hands in what arrives ([`Endpoint::packet`]) and the time ([`Endpoint::timer`]),
-//! * sends what it gives ([`Endpoint::next_packet`] or [`Endpoint::next_super`], until there is nothing more),
+//! * sends what it gives ([`Endpoint::next_packet`] or [`Endpoint::next_super`], until there is nothing
+//!   more),
 //! * and calls again at [`Endpoint::next_at`].
 //!
-//! Whoever does that decides where it lives: at a port of a [`bentpipe_sim::Simulation`] under simulated or real time, or alone behind a
-//! [`bentpipe_os::PacketPort`] ([`Station`]). Time and chance come in through `Cx`. Its packets are the engine's own, so a world whose pool also gets
-//! packets that stand for something (opaque ones) is not lent to it: it has a world of its own.
+//! Whoever does that decides where it lives: at a port of a [`bentpipe_sim::Simulation`] under simulated or
+//! real time, or alone behind a [`bentpipe_os::PacketPort`] ([`Station`]). Time and chance come in through
+//! `Cx`. Its packets are the engine's own, so a world whose pool also gets packets that stand for something
+//! (opaque ones) is not lent to it: it has a world of its own.
 //!
-//! Applications use [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`], [`Endpoint::read`], [`Endpoint::shutdown`],
-//! [`Endpoint::close`], [`Endpoint::abort`], and ask [`Endpoint::news`]. After any of them the driver sends what there is to send.
+//! Applications use [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`],
+//! [`Endpoint::read`], [`Endpoint::shutdown`], [`Endpoint::close`], [`Endpoint::abort`], and ask
+//! [`Endpoint::news`]. After any of them the driver sends what there is to send.
 //!
-//! Memory is bounded whatever a peer does: streams by their buffers, gaps in a stream, answers to strangers, half-open connections, TIME-WAIT and
-//! connections by number. Every state that only a silent peer could end has a limit in time once nobody holds the connection. ICMP is read as
-//! far as it quotes a segment in flight: segments follow the path's MTU, and a call that a router calls hopeless ends.
-//! Initial sequence numbers are random (RFC 6528 asks that they cannot be guessed: a live driver seeds its world from the system).
+//! Memory is bounded whatever a peer does: streams by their buffers, gaps in a stream, answers to strangers,
+//! half-open connections, TIME-WAIT and connections by number. Every state that only a silent peer could end
+//! has a limit in time once nobody holds the connection. ICMP is read as far as it quotes a segment in
+//! flight: segments follow the path's MTU, and a call that a router calls hopeless ends. Initial sequence
+//! numbers are random (RFC 6528 asks that they cannot be guessed: a live driver seeds its world from the
+//! system).
 
 mod app;
 mod bundle;
@@ -49,11 +55,13 @@ use table::Table;
 pub struct Settings {
     /// Its own addresses. Packets to others are not for it.
     pub addresses: Vec<IpAddr>,
-    /// The only port that is its own, where it shares its addresses with others (the kernel's TCP): packets to all others are not for it, and not answered.
+    /// The only port that is its own, where it shares its addresses with others (the kernel's TCP): packets
+    /// to all others are not for it, and not answered.
     pub port: Option<u16>,
     /// Longest packet of the network it is on, in bytes: what the headers leave is the largest MSS.
     pub mtu: u16,
-    /// Bytes written and not acknowledged, where a connection's configuration sets no bound: an endpoint keeps them, so there is one.
+    /// Bytes written and not acknowledged, where a connection's configuration sets no bound: an endpoint
+    /// keeps them, so there is one.
     pub send_buffer: Size,
     /// Connections at most, all states counted.
     pub max_connections: usize,
@@ -156,7 +164,8 @@ pub struct Counters {
     pub not_ours: u64,
     /// To no connection and no listener: answered with a RST, as far as there was room for answers.
     pub refused: u64,
-    /// Callers who were not answered, or forgotten before they had opened: the backlog or the endpoint was full.
+    /// Callers who were not answered, or forgotten before they had opened: the backlog or the endpoint was
+    /// full.
     pub overflowed: u64,
 }
 
@@ -247,12 +256,14 @@ impl Endpoint {
         self.table.get(id).map(socket::Socket::memory)
     }
 
-    /// When [`Endpoint::timer`] must be called next; [`Instant::NEVER`] when only a packet or an application can cause something.
+    /// When [`Endpoint::timer`] must be called next; [`Instant::NEVER`] when only a packet or an application
+    /// can cause something.
     pub fn next_at(&self) -> Instant {
         self.table.next_at()
     }
 
-    /// True when [`Endpoint::next_packet`] is worth calling: always after a packet, a timer or an application's verb.
+    /// True when [`Endpoint::next_packet`] is worth calling: always after a packet, a timer or an
+    /// application's verb.
     pub fn wants_to_send(&self) -> bool {
         !self.ready.is_empty() || self.held.is_some() || !self.replies.is_empty()
     }
@@ -285,7 +296,8 @@ impl Endpoint {
     }
 }
 
-/// The configuration for one address family: the MSS that the network leaves, a bounded buffer, and no sender jitter, which is a model's.
+/// The configuration for one address family: the MSS that the network leaves, a bounded buffer, and no sender
+/// jitter, which is a model's.
 fn fitted(config: &Config, settings: &Settings, v6: bool) -> Arc<Config> {
     let headers = if v6 { 60 } else { 40 };
     Arc::new(Config {

@@ -8,7 +8,8 @@ use bentpipe_base::{Cx, Instant, Pkt};
 use bentpipe_tcp::{Event, State};
 
 impl Endpoint {
-    /// Writes the next packet into `out`, from its IP header on, with full checksums; false when there is none. Connections take turns.
+    /// Writes the next packet into `out`, from its IP header on, with full checksums; false when there is
+    /// none. Connections take turns.
     pub fn next_packet(&mut self, cx: &mut Cx<'_>, out: &mut Vec<u8>) -> bool {
         out.clear();
         if let Some(reply) = self.replies.pop_front() {
@@ -47,7 +48,8 @@ impl Endpoint {
         None
     }
 
-    /// A connection has nothing more to send for now: what its application must know, and when it is called again.
+    /// A connection has nothing more to send for now: what its application must know, and when it is called
+    /// again.
     fn settle(&mut self, now: Instant, id: ConnId) {
         if self.take_events(id) {
             self.mark(id);

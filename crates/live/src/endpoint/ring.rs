@@ -1,7 +1,8 @@
-//! Bytes of a stream by their position: what was written and is not yet acknowledged, what arrived and was not yet read.
+//! Bytes of a stream by their position: what was written and is not yet acknowledged, what arrived and was
+//! not yet read.
 //!
-//! The engine knows ranges only; this is where their bytes lie. A power of two as capacity makes a position's place one AND, so writing beyond a
-//! gap costs no more than writing at the end.
+//! The engine knows ranges only; this is where their bytes lie. A power of two as capacity makes a position's
+//! place one AND, so writing beyond a gap costs no more than writing at the end.
 
 /// Bytes `[base, base + capacity)` of a stream. Only what was written since may be asked for.
 #[derive(Debug, Default)]
@@ -35,7 +36,8 @@ impl Ring {
         (place, len.min(self.bytes.len() - place))
     }
 
-    /// Writes `data` at position `at`, which is not below [`Ring::base`]. The caller bounds how far above it lies, and so the memory.
+    /// Writes `data` at position `at`, which is not below [`Ring::base`]. The caller bounds how far above it
+    /// lies, and so the memory.
     pub(super) fn write(&mut self, at: u64, data: &[u8]) {
         assert!(at >= self.base, "a position that was given up is not written again");
         if data.is_empty() {

@@ -1,4 +1,5 @@
-//! One connection with its bytes: the engine's [`Connection`] knows ranges of two streams, two rings hold what lies in them.
+//! One connection with its bytes: the engine's [`Connection`] knows ranges of two streams, two rings hold
+//! what lies in them.
 
 use super::news::Unread;
 use super::ring::Ring;
@@ -87,7 +88,8 @@ impl Pair {
         emit(&self.segment(packet, payload), out)
     }
 
-    /// Only its headers, as those of a super-packet with the packet's whole body, to be cut into pieces of `size`.
+    /// Only its headers, as those of a super-packet with the packet's whole body, to be cut into pieces of
+    /// `size`.
     pub(super) fn emit_uncut(
         &self,
         packet: &Packet,
@@ -122,11 +124,12 @@ pub(super) enum Owner {
     Nobody,
 }
 
-/// More gaps than this are not kept in one stream: what a peer sends beyond yet another one must come again. A window of 6 MiB with every second
-/// full-sized segment lost has 2 200.
+/// More gaps than this are not kept in one stream: what a peer sends beyond yet another one must come again.
+/// A window of 6 MiB with every second full-sized segment lost has 2 200.
 const MAX_GAPS: usize = 8192;
 
-/// A pacer that was called later than this after its release begins anew: what it would have sent meanwhile would be a burst.
+/// A pacer that was called later than this after its release begins anew: what it would have sent meanwhile
+/// would be a burst.
 const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// One connection.
@@ -202,7 +205,8 @@ impl Socket {
         }
     }
 
-    /// Why the peer does not answer any more: RFC 9293, section 3.9.2.2, would have the application know what was said.
+    /// Why the peer does not answer any more: RFC 9293, section 3.9.2.2, would have the application know what
+    /// was said.
     pub(super) const fn silence(&self) -> Ending {
         if self.unreachable { Ending::Unreachable } else { Ending::TimedOut }
     }
@@ -221,7 +225,8 @@ impl Socket {
     pub(super) fn read(&mut self, now: Instant, into: &mut [u8]) -> usize {
         let len = into.len().min(self.conn.readable() as usize);
         let at = self.incoming.base();
-        // a peer that ends its stream twice, at two places, makes a byte readable that it never sent: it is zero
+        // a peer that ends its stream twice, at two places, makes a byte readable that it never sent: it is
+        // zero
         self.incoming.reserve(len);
         let (first, second) = self.incoming.get(at, len);
         into[..first.len()].copy_from_slice(first);
@@ -231,8 +236,9 @@ impl Socket {
         len
     }
 
-    /// Takes a packet from the peer. What the kernel left uncut is shown to the engine in the pieces it would have been cut into, since their size is what
-    /// delayed acknowledgments and windows go by; no answer goes out between them.
+    /// Takes a packet from the peer. What the kernel left uncut is shown to the engine in the pieces it would
+    /// have been cut into, since their size is what delayed acknowledgments and windows go by; no answer goes
+    /// out between them.
     pub(super) fn take(&mut self, cx: &mut Cx<'_>, segment: &Segment<'_>, gso_size: usize) {
         let size = if gso_size == 0 { segment.payload.len().max(1) } else { gso_size };
         let pieces = segment.payload.len().div_ceil(size).max(1);
@@ -265,8 +271,8 @@ impl Socket {
         self.conn.segment(cx, &packet);
         cx.recycle(packet);
         let new = if opens { self.text_so_far(segment) } else { new };
-        // The engine alone decides what it takes. Only bytes that count as arrived now, and did not before, are written: a segment it refused
-        // cannot change what lies there.
+        // The engine alone decides what it takes. Only bytes that count as arrived now, and did not before,
+        // are written: a segment it refused cannot change what lies there.
         if let Some((left, right)) = new.filter(|t| self.has_arrived(*t)) {
             let first = self.position(segment).map_or(0, |p| left.saturating_sub(p));
             let bytes = &segment.payload[first as usize..first as usize + (right - left) as usize];
@@ -306,8 +312,9 @@ impl Socket {
 
     /// What the engine sends next.
     ///
-    /// A pacer's release is handled at the time it was due, not at the time a thread that slept woke up for it: being late delays packets, and must not lower the
-    /// rate (the relay does the same with its links). What else is due is handled at the present time.
+    /// A pacer's release is handled at the time it was due, not at the time a thread that slept woke up for
+    /// it: being late delays packets, and must not lower the rate (the relay does the same with its links).
+    /// What else is due is handled at the present time.
     pub(super) fn next(&mut self, cx: &mut Cx<'_>) -> Option<Pkt> {
         let now = cx.now;
         let oldest = Instant(now.0.saturating_sub(CATCH_UP.0));
@@ -315,7 +322,8 @@ impl Socket {
         loop {
             cx.now = at;
             self.clock = at;
-            // what arrived since the last call may have brought a deadline nearer than the one asked for, and it may have passed
+            // what arrived since the last call may have brought a deadline nearer than the one asked for, and
+            // it may have passed
             if self.conn.deadline() <= at {
                 self.conn.timer(cx);
             }
@@ -363,8 +371,8 @@ impl Socket {
         self.pair.emit(packet, joined, out)
     }
 
-    /// No more will be written. The engine knows no end before the beginning: what was written while the call was not answered, and the end after it,
-    /// wait until it is.
+    /// No more will be written. The engine knows no end before the beginning: what was written while the call
+    /// was not answered, and the end after it, wait until it is.
     pub(super) fn shut(&mut self) {
         self.shut = true;
         if self.conn.state() != State::SynSent {
@@ -403,7 +411,8 @@ impl Socket {
             || self.ending == Some(Ending::Closed)
     }
 
-    /// The application lets go. What it has not read is lost, and the peer is told so (RFC 1122, section 4.2.2.13; RFC 2525, section 2.17).
+    /// The application lets go. What it has not read is lost, and the peer is told so (RFC 1122, section
+    /// 4.2.2.13; RFC 2525, section 2.17).
     pub(super) fn let_go(&mut self) {
         self.received_then = self.conn.received();
         if self.conn.readable() > 0 {

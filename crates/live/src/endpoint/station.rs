@@ -23,7 +23,8 @@ pub struct Station<P> {
 }
 
 impl<P: PacketPort> Station<P> {
-    /// An endpoint behind `port`. `seed` decides sequence numbers and ports: nobody outside may know it, unless this is a test.
+    /// An endpoint behind `port`. `seed` decides sequence numbers and ports: nobody outside may know it,
+    /// unless this is a test.
     pub fn new(port: P, clock: Clock, seed: u64, settings: Settings) -> Self {
         let mut world = World::new(seed);
         let endpoint = Endpoint::new(&mut world, "endpoint", settings);
@@ -41,7 +42,8 @@ impl<P: PacketPort> Station<P> {
         self.port.fd()
     }
 
-    /// The endpoint, for applications, at the present time. What they cause is sent with the next [`Station::turn`].
+    /// The endpoint, for applications, at the present time. What they cause is sent with the next
+    /// [`Station::turn`].
     pub fn with<T>(&mut self, act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T) -> T {
         act(&mut self.endpoint, &mut self.world.cx(self.clock.now(), NodeId(0)))
     }
@@ -59,8 +61,8 @@ impl<P: PacketPort> Station<P> {
         self.port.drops()
     }
 
-    /// Takes in what has arrived, does what is due and sends what there is to send. Returns when to call again at the latest; earlier when the port
-    /// has input.
+    /// Takes in what has arrived, does what is due and sends what there is to send. Returns when to call
+    /// again at the latest; earlier when the port has input.
     ///
     /// # Errors
     /// When the port is gone.

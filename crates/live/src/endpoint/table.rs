@@ -4,7 +4,8 @@ use super::socket::{Pair, Socket};
 use bentpipe_base::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names a connection of an endpoint. A name is never given twice: that of a connection that was let go finds nothing.
+/// Names a connection of an endpoint. A name is never given twice: that of a connection that was let go finds
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId {
     place: u32,
@@ -23,7 +24,8 @@ struct Place {
 pub(super) struct Table {
     places: Vec<Place>,
     free: Vec<u32>,
-    /// The living by their addresses. One that is over leaves it at once, so that its ports may be used again.
+    /// The living by their addresses. One that is over leaves it at once, so that its ports may be used
+    /// again.
     living: BTreeMap<Pair, ConnId>,
     /// One entry at most for each connection: when it wants to be called.
     deadlines: BTreeSet<(Instant, ConnId)>,
@@ -91,7 +93,8 @@ impl Table {
         Some(socket)
     }
 
-    /// The connection wants to be called at `at`, or earlier: an entry that comes too early is harmless and cheaper than moving it with each packet.
+    /// The connection wants to be called at `at`, or earlier: an entry that comes too early is harmless and
+    /// cheaper than moving it with each packet.
     pub(super) fn arm(&mut self, id: ConnId, at: Instant) {
         let Some(socket) = self.get_mut(id) else { return };
         if at < socket.armed {

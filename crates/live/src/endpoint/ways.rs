@@ -1,8 +1,10 @@
-//! A port whose packets find the next hop: on a network where neighbours have hardware addresses, each frame names one.
+//! A port whose packets find the next hop: on a network where neighbours have hardware addresses, each frame
+//! names one.
 //!
-//! Who calls knows its peer's beforehand ([`LedPort::lead`]). Who listens does not, and must answer without asking: the kernel's asking takes as long as a
-//! neighbour that is not there pleases, and a call with a forged address would hold up all others. So a call is answered to where it came from
-//! ([`LedPort::learn`]), and the peer that answers that answer has proved the way ([`LedPort::settle`]).
+//! Who calls knows its peer's beforehand ([`LedPort::lead`]). Who listens does not, and must answer without
+//! asking: the kernel's asking takes as long as a neighbour that is not there pleases, and a call with a
+//! forged address would hold up all others. So a call is answered to where it came from ([`LedPort::learn`]),
+//! and the peer that answers that answer has proved the way ([`LedPort::settle`]).
 
 use bentpipe_os::netlink::Mac;
 use bentpipe_os::port::{PortDrops, Received};
@@ -14,7 +16,8 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 
-/// Callers whose way is remembered at most; the one learned first goes first. As many as may be half-open, and some that just went.
+/// Callers whose way is remembered at most; the one learned first goes first. As many as may be half-open,
+/// and some that just went.
 const MOST: usize = 512;
 /// Set in a hardware address that names many stations: nobody sends from it.
 const GROUP: u8 = 1;

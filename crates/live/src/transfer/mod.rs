@@ -1,7 +1,9 @@
-//! One transfer with the engine as a real TCP: a stream of bytes to a peer, or from one, and the report of how it went.
+//! One transfer with the engine as a real TCP: a stream of bytes to a peer, or from one, and the report of
+//! how it went.
 //!
-//! Who calls brings where bytes come from or go to ([`Source`], [`Sink`]) and may watch ([`Look`]). One thread does everything, so a source or sink that is
-//! slow (a pipe, a terminal) is asked whether it is ready and never waited for.
+//! Who calls brings where bytes come from or go to ([`Source`], [`Sink`]) and may watch ([`Look`]). One
+//! thread does everything, so a source or sink that is slow (a pipe, a terminal) is asked whether it is ready
+//! and never waited for.
 
 mod options;
 mod receive;
@@ -20,7 +22,8 @@ use bentpipe_tcp::Connection;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Most bytes that a sender holds unacknowledged, unless it is told: what 2.5 Gbit/s need over 100 ms. It takes as much of it as its window needs.
+/// Most bytes that a sender holds unacknowledged, unless it is told: what 2.5 Gbit/s need over 100 ms. It
+/// takes as much of it as its window needs.
 pub const SEND_BUFFER: Size = Size(32 << 20);
 /// Between two looks of who watches.
 const LOOK: Duration = Duration::from_millis(100);
@@ -85,7 +88,8 @@ pub enum TransferError {
     Port(#[source] io::Error),
 }
 
-/// Waits for the network, and for `other` too where there is something to wait for, until `next` or the next look.
+/// Waits for the network, and for `other` too where there is something to wait for, until `next` or the next
+/// look.
 fn rest(
     guest: &Guest,
     other: Option<BorrowedFd<'_>>,

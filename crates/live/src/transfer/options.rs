@@ -1,5 +1,5 @@
-//! `--tcp` and `--set`: the words of scenario files, read by the reader of scenario files, so that every scheme of the table has its parameters, its limits and
-//! its errors here too.
+//! `--tcp` and `--set`: the words of scenario files, read by the reader of scenario files, so that every
+//! scheme of the table has its parameters, its limits and its errors here too.
 
 use bentpipe_scenario::{Diagnostic, Place, Scenario, Source, load};
 use bentpipe_tcp::{Config, Scheme};
@@ -19,7 +19,8 @@ pub struct Choice {
     pub receiver: Config,
 }
 
-/// Reads a scheme and other options of `[host]`, a name and a value each. Parameters of the scheme are named like options.
+/// Reads a scheme and other options of `[host]`, a name and a value each. Parameters of the scheme are named
+/// like options.
 ///
 /// # Errors
 /// The first wrong name or value, and what to write instead.
@@ -59,7 +60,8 @@ fn as_written(mut fault: Diagnostic, tcp: &str, sets: &[(String, String)]) -> Bo
     Box::new(fault)
 }
 
-/// A scenario in which each set is a parameter, so that its errors point at the command line. What is no name is left as it is, and refused as an unknown key.
+/// A scenario in which each set is a parameter, so that its errors point at the command line. What is no name
+/// is left as it is, and refused as an unknown key.
 fn file(title: &str, sets: &[(String, String)]) -> String {
     let mut text = format!(
         "schema = 1\ntitle = \"{}\"\nduration = \"1 s\"\n[parameters]\ntcp = \"cubic\"\n",

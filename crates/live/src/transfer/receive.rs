@@ -7,7 +7,8 @@ use bentpipe_report::{FlowKind, FlowReport, TcpReport, rate_bps};
 use bentpipe_tcp::Config;
 use core::net::SocketAddr;
 
-/// Callers that may be half-open at a time: more than a path brings within a round trip, unless somebody floods.
+/// Callers that may be half-open at a time: more than a path brings within a round trip, unless somebody
+/// floods.
 const BACKLOG: usize = 256;
 
 /// A stream that arrived.
@@ -21,7 +22,8 @@ pub struct Received {
     pub from: SocketAddr,
 }
 
-/// Waits for one caller at `guest`'s port and gives `sink` what it sends, up to its end. `called` hears who it is.
+/// Waits for one caller at `guest`'s port and gives `sink` what it sends, up to its end. `called` hears who
+/// it is.
 ///
 /// # Errors
 /// When the connection breaks off, or the sink cannot be written.
@@ -54,7 +56,8 @@ pub fn receive(
     Ok(Received { report, end, from })
 }
 
-/// The first caller whose connection opens. Those who only call (scanners, forgers, hosts that went) hold up nobody.
+/// The first caller whose connection opens. Those who only call (scanners, forgers, hosts that went) hold up
+/// nobody.
 fn answer(guest: &mut Guest, config: &Config) -> Result<(ConnId, SocketAddr), TransferError> {
     let port = guest.port;
     guest.station.with(|e, _| e.listen(port, config, BACKLOG)).map_err(TransferError::Call)?;
@@ -115,7 +118,8 @@ impl Receiver {
                     .with(|e, _| watch(Look::at(now, self.start, self.bytes, e.connection(self.id))));
                 look = now + LOOK;
             }
-            // the end is ours to say once everything is written; whether its acknowledgment still comes changes nothing
+            // the end is ours to say once everything is written; whether its acknowledgment still comes
+            // changes nothing
             if let Some(ended) = self.ended
                 && (over || now >= ended + FAREWELL)
             {

@@ -154,8 +154,8 @@ impl Sender {
         Ok((false, self.fill(guest, source)?))
     }
 
-    /// Fills the send buffer, which grows with the window as the kernel's does: one that holds much more than a window only costs memory and time. True when
-    /// the source has nothing now.
+    /// Fills the send buffer, which grows with the window as the kernel's does: one that holds much more than
+    /// a window only costs memory and time. True when the source has nothing now.
     fn fill(&mut self, guest: &mut Guest, source: &mut Source) -> Result<bool, TransferError> {
         for _ in 0..4 {
             if self.ended {

@@ -1,4 +1,5 @@
-//! Where bytes come from and go to: files, pipes, terminals, which must not hold up a thread that has packets to answer.
+//! Where bytes come from and go to: files, pipes, terminals, which must not hold up a thread that has packets
+//! to answer.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;

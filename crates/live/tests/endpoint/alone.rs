@@ -37,7 +37,8 @@ fn with_listener(stack: Stack) -> End {
     end
 }
 
-/// RFC 9293, section 3.10.7.2: a listener drops what has neither SYN nor ACK, and resets what has an ACK; where nobody listens both are reset (section 3.10.7.1).
+/// RFC 9293, section 3.10.7.2: a listener drops what has neither SYN nor ACK, and resets what has an ACK;
+/// where nobody listens both are reset (section 3.10.7.1).
 #[test]
 fn a_listener_is_no_closed_port() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -69,7 +70,8 @@ fn a_syn_with_a_fin_opens_or_is_dropped() {
     assert_eq!(linux.endpoint.connections(), 0);
 }
 
-/// RFC 9293, section 3.10.7.4, fourth check: only a SYN that opens ends TIME-WAIT. One with a FIN is challenged, and nothing is reset.
+/// RFC 9293, section 3.10.7.4, fourth check: only a SYN that opens ends TIME-WAIT. One with a FIN is
+/// challenged, and nothing is reset.
 #[test]
 fn a_syn_with_a_fin_does_not_end_time_wait() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -90,7 +92,8 @@ fn a_syn_with_a_fin_does_not_end_time_wait() {
     }
 }
 
-/// RFC 1122, section 4.2.2.13: what arrives after the application let go draws a RST, and no acknowledgment before it.
+/// RFC 1122, section 4.2.2.13: what arrives after the application let go draws a RST, and no acknowledgment
+/// before it.
 #[test]
 fn what_nobody_will_read_is_not_acknowledged() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -125,8 +128,9 @@ fn text_behind_a_syn_is_read() {
     assert_eq!(end.endpoint.read(now, id, &mut heard), Err(EndpointError::NotNow));
 }
 
-/// RFC 9293, section 3.9.2.2: a call ends when the host called says that nothing is at that port; a router that knows no way must not end it, though in Linux it does. What
-/// quotes a segment that is not in flight ends nothing (RFC 5927, section 4.1).
+/// RFC 9293, section 3.9.2.2: a call ends when the host called says that nothing is at that port; a router
+/// that knows no way must not end it, though in Linux it does. What quotes a segment that is not in flight
+/// ends nothing (RFC 5927, section 4.1).
 #[test]
 fn a_call_ends_when_it_is_hopeless() {
     let ended = |stack, v6: bool, kind: [u8; 2], forged: bool| {
@@ -172,7 +176,8 @@ fn pieces_under_a_cork_leave_together() {
     assert_eq!((sent.len(), parse(&sent[0]).unwrap().payload), (1, &b"head and body"[..]));
 }
 
-/// A caller that vanished without a word is asked and given up, where the listener is told to: else its connection stays for ever.
+/// A caller that vanished without a word is asked and given up, where the listener is told to: else its
+/// connection stays for ever.
 #[test]
 fn a_caller_that_vanished_is_given_up() {
     for asked in [true, false] {

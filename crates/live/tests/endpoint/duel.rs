@@ -146,7 +146,8 @@ impl Duel {
         self.path.next_at().min(ends).min(tick)
     }
 
-    /// Runs until `stop` says so; fails when nothing more would happen before that, or it takes longer than `limit`.
+    /// Runs until `stop` says so; fails when nothing more would happen before that, or it takes longer than
+    /// `limit`.
     pub(crate) fn run(&mut self, limit: Duration, mut stop: impl FnMut(&mut Self) -> bool) {
         let end = self.now + limit;
         loop {

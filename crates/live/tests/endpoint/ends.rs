@@ -283,7 +283,8 @@ fn ports_in_time_wait_may_be_called_from_again() {
         assert_eq!(duel.ends[LEFT].endpoint.connections(), 0);
         duel.ends[RIGHT].endpoint.close(right);
     }
-    // half of the random sequence numbers lie beyond the old connection's; the others find it out by RST and ask again
+    // half of the random sequence numbers lie beyond the old connection's; the others find it out by RST and
+    // ask again
     assert!((2..=18).contains(&fresh), "{fresh}");
     duel.pass(SECOND * 80);
     assert_eq!(duel.ends[RIGHT].endpoint.connections(), 0);

@@ -1,4 +1,5 @@
-//! A peer, or anybody on the wire, that keeps to no rule: nothing panics, memory stays bounded, and nothing it sends changes bytes that had arrived.
+//! A peer, or anybody on the wire, that keeps to no rule: nothing panics, memory stays bounded, and nothing
+//! it sends changes bytes that had arrived.
 
 use crate::duel::{Duel, End, FAIR, LEFT, RIGHT, addresses};
 use crate::talk::Content;
@@ -141,8 +142,8 @@ fn apply(rng: &mut Rng, end: &mut End, now: Instant, id: ConnId) -> usize {
     0
 }
 
-/// Hundreds of segments about each of a few connections, as an attacker who sees everything can send them. Returns connections that opened and bytes
-/// that were read.
+/// Hundreds of segments about each of a few connections, as an attacker who sees everything can send them.
+/// Returns connections that opened and bytes that were read.
 fn torment(seed: u64) -> (u64, usize) {
     let mut rng = Rng::new(seed, "attacker", Purpose::Errors);
     let mut end = victim(seed, [1, 3000, 65_536, 1_000_000][seed as usize % 4]);
@@ -228,7 +229,8 @@ fn a_flood_of_calls_and_strangers_is_bounded() {
     assert_eq!(end.endpoint.connections(), 0);
 }
 
-/// Calls that nobody goes on with, forged or abandoned: one who means it gets in all the same, even over a long path, and the flood is forgotten silently.
+/// Calls that nobody goes on with, forged or abandoned: one who means it gets in all the same, even over a
+/// long path, and the flood is forgotten silently.
 #[test]
 fn half_open_callers_keep_nobody_out() {
     let mut end = victim(1, 65_536);
@@ -265,8 +267,8 @@ fn half_open_callers_keep_nobody_out() {
     assert_eq!(end.endpoint.connections(), 16, "it counted as one who waits");
 }
 
-/// Between two honest ends somebody sends segments of his own with wrong bytes: those that the engine refuses, or that repeat what had arrived,
-/// change nothing.
+/// Between two honest ends somebody sends segments of his own with wrong bytes: those that the engine
+/// refuses, or that repeat what had arrived, change nothing.
 #[test]
 fn bytes_that_had_arrived_cannot_be_changed() {
     let mut rng = Rng::new(1, "forger", Purpose::Errors);
@@ -379,7 +381,8 @@ pub(crate) fn too_big(packet: &[u8], mtu: u16) -> Vec<u8> {
     bytes
 }
 
-/// A path that takes no long packets: what a router refuses goes again in pieces that it takes; one that cannot know what is in flight is not believed.
+/// A path that takes no long packets: what a router refuses goes again in pieces that it takes; one that
+/// cannot know what is in flight is not believed.
 #[test]
 fn a_path_for_shorter_packets_is_followed() {
     for (v6, forged) in [(false, false), (true, false), (false, true), (true, true)] {

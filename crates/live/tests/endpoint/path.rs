@@ -1,5 +1,5 @@
-//! A path that carries bytes between two ends: the product's link in each direction, and behind each link the weather that a link does not make,
-//! duplication and reordering. It runs under whatever clock its user has.
+//! A path that carries bytes between two ends: the product's link in each direction, and behind each link the
+//! weather that a link does not make, duplication and reordering. It runs under whatever clock its user has.
 
 use bentpipe_base::{Body, Duration, Instant, NodeId, Pkt, Probability, Purpose, Rate, Rng, Size};
 use bentpipe_link::channel::Errors;

@@ -1,4 +1,5 @@
-//! What leaves as super-packets is on the wire what would have left packet by packet; and a driver that comes late does not lower the rate of a pacer.
+//! What leaves as super-packets is on the wire what would have left packet by packet; and a driver that comes
+//! late does not lower the rate of a pacer.
 
 use crate::duel::{End, LEFT, RIGHT, addresses};
 use bentpipe_base::{Duration, Instant, Size};
@@ -86,7 +87,8 @@ impl Pipe {
                 let mut one = [&header[..piece.header_len], &bytes[piece.payload]].concat();
                 complete(&mut one, &piece.vnet);
                 if one[0] >> 4 == 4 {
-                    // identifications count on where a packet is cut: those that may not be fragmented need none
+                    // identifications count on where a packet is cut: those that may not be fragmented need
+                    // none
                     one[4..6].fill(0);
                     one[10..12].fill(0);
                     let sum = bentpipe_wire::Sum::of(&one[..20]).finish();

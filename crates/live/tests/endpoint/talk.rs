@@ -1,4 +1,5 @@
-//! An application on each end of a connection: it says so many bytes, shuts its side, hears the other out, and knows every byte it ought to hear.
+//! An application on each end of a connection: it says so many bytes, shuts its side, hears the other out,
+//! and knows every byte it ought to hear.
 
 use bentpipe_base::{Cx, Rng};
 use bentpipe_live::endpoint::{ConnId, Ending, Endpoint, EndpointError, News};

@@ -47,7 +47,8 @@ fn each_side_may_close_first_and_the_other_goes_on() {
             if engine_first {
                 bench.talks.of.insert(id, Talk::new(2, first, 1, second));
                 crowd.start(move || {
-                    kernel::hear(&stream, Content(2), first); // to its end, before the first byte of the answer
+                    // to its end, before the first byte of the answer
+                    kernel::hear(&stream, Content(2), first);
                     kernel::say(&stream, Content(1), 0, second);
                 });
             } else {
@@ -140,7 +141,8 @@ fn a_port_nobody_listens_at_refuses_on_either_side() {
     }
 }
 
-/// The kernel's application does not read for a while: the window closes, the engine probes it and goes on where it was.
+/// The kernel's application does not read for a while: the window closes, the engine probes it and goes on
+/// where it was.
 #[test]
 fn the_kernels_window_may_close_and_open() {
     let Some(mut lab) = lab("the_kernels_window_may_close_and_open") else { return };
@@ -165,7 +167,8 @@ fn the_kernels_window_may_close_and_open() {
     crowd.join();
 }
 
-/// The engine's application does not read for a while: the kernel probes the closed window, and hears of its opening.
+/// The engine's application does not read for a while: the kernel probes the closed window, and hears of its
+/// opening.
 #[test]
 fn the_engines_window_may_close_and_open() {
     let Some(mut lab) = lab("the_engines_window_may_close_and_open") else { return };

@@ -1,4 +1,5 @@
-//! The kernel in a network namespace of its own, the engine in the next, and between them a path that loses, duplicates and reorders.
+//! The kernel in a network namespace of its own, the engine in the next, and between them a path that loses,
+//! duplicates and reorders.
 
 use crate::path::{Path, Weather};
 use crate::talk::Talks;
@@ -147,7 +148,8 @@ impl Bench {
         }
     }
 
-    /// From the kernel onto the path, cut into wire packets, checksums finished: as a network card leaves them.
+    /// From the kernel onto the path, cut into wire packets, checksums finished: as a network card leaves
+    /// them.
     fn read(&mut self, lab: &mut Lab, now: Instant, buffer: &mut [u8]) {
         let mut headers = [0; HEADER_SPACE];
         while let Some(received) = lab.port.receive(buffer).expect("a port that is there") {

@@ -1,4 +1,5 @@
-//! The engine as a TCP among others: against the kernel's, as client and as server, over a path that loses, duplicates and reorders.
+//! The engine as a TCP among others: against the kernel's, as client and as server, over a path that loses,
+//! duplicates and reorders.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +28,8 @@ use std::sync::Arc;
 /// Bytes each way: the full measure where the build is fast.
 const BYTES: u64 = if cfg!(debug_assertions) { 500_000 } else { 20_000_000 };
 
-/// 200 Mbit/s and 10 ms of round trip. One packet in a hundred is lost, another comes twice, another late enough to be overtaken.
+/// 200 Mbit/s and 10 ms of round trip. One packet in a hundred is lost, another comes twice, another late
+/// enough to be overtaken.
 pub(crate) const FOUL: Weather = Weather {
     rate: match Rate::from_bps(200_000_000) {
         Some(rate) => rate,
@@ -59,8 +61,8 @@ pub(crate) fn config(options: Options) -> Config {
 
 pub(crate) const ALL: Options = Options { mss: true, window_scale: true, sack: true, timestamps: true };
 
-/// Four conversations at once, each `BYTES` both ways at the same time: the kernel calls and the engine calls, over IPv4 and IPv6. The engine offers
-/// `options`; `both` is what the two then agree on.
+/// Four conversations at once, each `BYTES` both ways at the same time: the kernel calls and the engine
+/// calls, over IPv4 and IPv6. The engine offers `options`; `both` is what the two then agree on.
 fn exchange(lab: &mut Lab, what: &str, options: Options, both: Options) {
     let mut bench = Bench::new(11, FOUL);
     let mut crowd = Crowd::default();
@@ -130,7 +132,8 @@ fn streams_to_and_from_the_kernel_are_intact() {
     exchange(&mut lab, "engine without any", none, none);
 }
 
-/// The same as root of a user namespace only: this test program again, started by somebody without any permission.
+/// The same as root of a user namespace only: this test program again, started by somebody without any
+/// permission.
 #[test]
 fn an_ordinary_user_can_do_this_too() {
     ::lab::again::as_an_ordinary_user(

@@ -3,8 +3,8 @@
 use bentpipe_base::Instant;
 use bentpipe_tcp::{Connection, State};
 
-/// Two streams of bytes, one each way. The engine's [`Connection`] is one; a driver that runs the same applications over something else, such as a
-/// socket of the kernel, brings its own.
+/// Two streams of bytes, one each way. The engine's [`Connection`] is one; a driver that runs the same
+/// applications over something else, such as a socket of the kernel, brings its own.
 pub trait Duplex {
     /// Where the connection is in its life.
     fn state(&self) -> State;

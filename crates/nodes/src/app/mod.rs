@@ -1,7 +1,7 @@
 //! Applications: what is written, and how it is read.
 //!
-//! Each end of a connection has a [`Writer`] and a [`Reader`]. They run whenever a segment arrived or the time came that they asked for, the reader first: so a
-//! writer that answers what it reads finds it read.
+//! Each end of a connection has a [`Writer`] and a [`Reader`]. They run whenever a segment arrived or the
+//! time came that they asked for, the reader first: so a writer that answers what it reads finds it read.
 
 mod duplex;
 mod paced;

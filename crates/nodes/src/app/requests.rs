@@ -1,8 +1,9 @@
 //! Questions and answers over one connection, as a browser that keeps its connection asks.
 //!
-//! The client writes a request once the connection is open; the server writes its answer when it has read the whole request; the client thinks for an exponential
-//! time after the last byte of the answer and asks again. The response time runs from the writing of the first byte of a request to the
-//! reading of the last byte of its answer: the handshake is not in it, a wait for room in the send buffer and a slow reader are.
+//! The client writes a request once the connection is open; the server writes its answer when it has read the
+//! whole request; the client thinks for an exponential time after the last byte of the answer and asks again.
+//! The response time runs from the writing of the first byte of a request to the reading of the last byte of
+//! its answer: the handshake is not in it, a wait for room in the send buffer and a slow reader are.
 
 use super::Duplex;
 use bentpipe_base::histogram::Histogram;
@@ -41,8 +42,8 @@ enum Phase {
 }
 
 impl Asker {
-    /// Asks with `request` bytes for `response` bytes, `count` times, and thinks for `think` on average between an answer and the next question; the
-    /// times to think come from `rng`.
+    /// Asks with `request` bytes for `response` bytes, `count` times, and thinks for `think` on average
+    /// between an answer and the next question; the times to think come from `rng`.
     ///
     /// A question or an answer without bytes would be none: both sizes are at least 1 B.
     pub fn new(request: Size, response: Size, think: Duration, count: Option<u64>, rng: RngSlot) -> Self {

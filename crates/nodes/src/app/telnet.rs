@@ -1,8 +1,9 @@
 //! Small writes at exponential intervals, as typing at a terminal does.
 //!
-//! The user types on whatever the network does, so delays do not slow the writes down. What is measured is the time from a write to the
-//! acknowledgment of its last byte: the sending host sees it alone, and it holds what the user would wait for an echo: Nagle's wait (RFC 9293, section 3.7.4), the
-//! round trip with its queues, losses, and the peer's delayed ACK where no answer carries it.
+//! The user types on whatever the network does, so delays do not slow the writes down. What is measured is
+//! the time from a write to the acknowledgment of its last byte: the sending host sees it alone, and it holds
+//! what the user would wait for an echo: Nagle's wait (RFC 9293, section 3.7.4), the round trip with its
+//! queues, losses, and the peer's delayed ACK where no answer carries it.
 
 use super::Duplex;
 use bentpipe_base::histogram::Histogram;
@@ -10,7 +11,8 @@ use bentpipe_base::{Cx, Duration, Instant, RngSlot, Size};
 use bentpipe_tcp::State;
 use std::collections::VecDeque;
 
-/// Most writes that are timed at once: on a path that is dead the waiting list ends here, and later writes are made but not timed.
+/// Most writes that are timed at once: on a path that is dead the waiting list ends here, and later writes
+/// are made but not timed.
 const MOST_TIMED: usize = 1 << 16;
 
 /// Types.
@@ -31,7 +33,8 @@ pub struct Typist {
 }
 
 impl Typist {
-    /// Writes `size` bytes at a time with exponential gaps of `gap` on average, drawn from `rng`; both are more than zero.
+    /// Writes `size` bytes at a time with exponential gaps of `gap` on average, drawn from `rng`; both are
+    /// more than zero.
     pub fn new(size: Size, gap: Duration, rng: RngSlot) -> Self {
         assert!(size.0 > 0 && !gap.is_zero(), "a write has at least one byte and takes its time");
         Self {

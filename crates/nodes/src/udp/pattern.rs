@@ -1,10 +1,11 @@
 //! When datagrams are sent: constant rate, Poisson, and on/off.
 //!
-//! Every time is computed from the source's start, not from the last datagram, so nothing drifts: after n datagrams of `size` at rate r
+//! Every time is computed from the source's start, not from the last datagram, so nothing drifts: after n
+//! datagrams of `size` at rate r
 //! - constant: t = n x 8 size / r, rounded up to the nanosecond;
 //! - Poisson: t = the sum of n + 1 exponential gaps of mean 8 size / r, added up in 1/4096 ns;
-//! - on/off: n x 8 size / r on a clock that runs only in spells, so the long-run rate is r x on / (on + off). A spell begins where the
-//!   last one left off, silences in between; the first begins at the start.
+//! - on/off: n x 8 size / r on a clock that runs only in spells, so the long-run rate is r x on / (on + off).
+//!   A spell begins where the last one left off, silences in between; the first begins at the start.
 
 use super::{Stream, due};
 use bentpipe_base::{Cx, Duration, Instant, Rate, RngSlot, Size};

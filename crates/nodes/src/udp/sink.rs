@@ -1,8 +1,9 @@
 //! Receives datagrams and measures: how many, how late, which twice and which out of order.
 //!
-//! A datagram is out of order when one with a higher number came before it (RFC 4737, section 3.3), and lost when one with a higher number came and
-//! it never does. A window of numbers tells a duplicate from one that is late; what is older than the window counts as a duplicate, as in a replay window
-//! (RFC 4303, section 3.4.3).
+//! A datagram is out of order when one with a higher number came before it (RFC 4737, section 3.3), and lost
+//! when one with a higher number came and it never does. A window of numbers tells a duplicate from one that
+//! is late; what is older than the window counts as a duplicate, as in a replay window (RFC 4303, section
+//! 3.4.3).
 
 use bentpipe_base::histogram::Histogram;
 use bentpipe_base::{Addr, Duration, Instant, Packet};

@@ -12,8 +12,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 /// A hardware address.
 pub type Mac = [u8; 6];
 
-/// Two interfaces that are the ends of one wire, without ARP: whatever is sent to one's own hardware address goes across. They are made down, since
-/// an end cannot come up before the other is there.
+/// Two interfaces that are the ends of one wire, without ARP: whatever is sent to one's own hardware address
+/// goes across. They are made down, since an end cannot come up before the other is there.
 #[derive(Clone, Copy, Debug)]
 pub struct VethPair<'a> {
     /// The end that stays here.
@@ -78,8 +78,8 @@ impl Netlink {
             .map_err(|source| Error { what: format!("interface {name} cannot be brought up"), source })
     }
 
-    /// True when an interface carries packets. Until then the kernel throws away what is sent over it; a pair needs a moment after both its ends were told to
-    /// come up.
+    /// True when an interface carries packets. Until then the kernel throws away what is sent over it; a pair
+    /// needs a moment after both its ends were told to come up.
     ///
     /// # Errors
     /// When the kernel does not answer.

@@ -1,4 +1,5 @@
-//! Interfaces, addresses and routes of the calling thread's network namespace, by rtnetlink(7): ask, wait for the answer.
+//! Interfaces, addresses and routes of the calling thread's network namespace, by rtnetlink(7): ask, wait for
+//! the answer.
 
 mod link;
 mod route;

@@ -50,7 +50,8 @@ pub struct RouteEntry {
 }
 
 impl Netlink {
-    /// Gives an interface an address with nothing around it; a second time is no error. IPv6 addresses are used without asking the neighbours.
+    /// Gives an interface an address with nothing around it; a second time is no error. IPv6 addresses are
+    /// used without asking the neighbours.
     ///
     /// # Errors
     /// When there is no such interface or the kernel refuses, for instance because IPv6 is off.
@@ -69,7 +70,8 @@ impl Netlink {
     /// Adds a route.
     ///
     /// # Errors
-    /// When there is one already ([`Error::is_taken`]), no such interface, or the kernel does not know the congestion control.
+    /// When there is one already ([`Error::is_taken`]), no such interface, or the kernel does not know the
+    /// congestion control.
     pub fn add_route(&mut self, route: &Route<'_>) -> Result<(), Error> {
         self.route(route, NLM_F_CREATE | NLM_F_EXCL)
     }

@@ -1,6 +1,7 @@
 //! Routing rules and further routing tables: packets with a firewall mark take another way.
 //!
-//! A route over an interface goes with the interface. A rule whose table is empty is passed over (ip-rule(8)), so packets then take the way they took before.
+//! A route over an interface goes with the interface. A rule whose table is empty is passed over
+//! (ip-rule(8)), so packets then take the way they took before.
 
 use super::{Error, Netlink};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};

@@ -1,4 +1,5 @@
-//! How this host would send to an address: the question `ip route get` asks, and what is needed to do the same by hand.
+//! How this host would send to an address: the question `ip route get` asks, and what is needed to do the
+//! same by hand.
 
 use super::link::Mac;
 use super::route::family;

@@ -1,7 +1,9 @@
-//! A port for a bump in the wire: whole frames, whoever they are for, with their own Ethernet header and VLAN tags.
+//! A port for a bump in the wire: whole frames, whoever they are for, with their own Ethernet header and VLAN
+//! tags.
 //!
-//! The unit of this port begins at the Ethernet header, not at the IP header as [`PacketPort`] has it otherwise, and the offsets in the virtio header count from
-//! there. Frames that are not IP are the caller's too. The kernel takes a VLAN tag out of a frame before a packet socket sees it and tells it beside
+//! The unit of this port begins at the Ethernet header, not at the IP header as [`PacketPort`] has it
+//! otherwise, and the offsets in the virtio header count from there. Frames that are not IP are the caller's
+//! too. The kernel takes a VLAN tag out of a frame before a packet socket sees it and tells it beside
 //! (PACKET_AUXDATA, packet(7)): here it stands in its place again.
 
 use super::{ETHERNET, PARTS, SKIP, VethPort, sys};
@@ -24,7 +26,8 @@ pub struct FramePort {
 }
 
 impl FramePort {
-    /// Opens a port on interface `name` of the calling thread's network namespace, and listens to frames for other hosts too.
+    /// Opens a port on interface `name` of the calling thread's network namespace, and listens to frames for
+    /// other hosts too.
     ///
     /// # Errors
     /// As [`VethPort::open`].

@@ -1,11 +1,13 @@
-//! A port on a veth pair: a packet socket that carries super-packets with their notes (PACKET_VNET_HDR), as packet(7) has it.
+//! A port on a veth pair: a packet socket that carries super-packets with their notes (PACKET_VNET_HDR), as
+//! packet(7) has it.
 //!
-//! It needs no device node and no capability outside its own user namespace. What a frame's link-layer header says is of no interest; a frame that is
-//! not IP is counted and left out.
+//! It needs no device node and no capability outside its own user namespace. What a frame's link-layer header
+//! says is of no interest; a frame that is not IP is counted and left out.
 //!
-//! The host's end should not resolve addresses (IFF_NOARP), so that it sends to its own address. Our end is best given another one: then its own
-//! stack, which sees every frame too, throws them away at the door ("for another host") and not after a look at its routes; the sending host pays for
-//! that look, 0.4 to 1.9 us per packet where it was measured, of 1.1 us without.
+//! The host's end should not resolve addresses (IFF_NOARP), so that it sends to its own address. Our end is
+//! best given another one: then its own stack, which sees every frame too, throws them away at the door ("for
+//! another host") and not after a look at its routes; the sending host pays for that look, 0.4 to 1.9 us per
+//! packet where it was measured, of 1.1 us without.
 
 mod frame;
 mod stamp;
@@ -88,7 +90,8 @@ impl VethPort {
         Ok(Self { socket, name: name.to_owned(), mac: both, from: [0; 6], stamps, drops })
     }
 
-    /// From now on frames come from `own` and go to `next`, as on a network where neighbours have addresses of their own.
+    /// From now on frames come from `own` and go to `next`, as on a network where neighbours have addresses
+    /// of their own.
     pub fn lead(&mut self, own: [u8; 6], next: [u8; 6]) {
         let (to, from) = self.mac.split_at_mut(6);
         to.copy_from_slice(&next);
@@ -100,8 +103,8 @@ impl VethPort {
         self.from
     }
 
-    /// What may wait to be read before packets are lost, in bytes of the kernel's measure: a packet of 1500 bytes counts about 2300,
-    /// a super-packet a little more than its length.
+    /// What may wait to be read before packets are lost, in bytes of the kernel's measure: a packet of 1500
+    /// bytes counts about 2300, a super-packet a little more than its length.
     ///
     /// # Errors
     /// When the port is gone.
@@ -109,7 +112,8 @@ impl VethPort {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
 
-    /// Whether the interface is still there: the kernel says the same of one that is down and of one that is gone.
+    /// Whether the interface is still there: the kernel says the same of one that is down and of one that is
+    /// gone.
     fn still_there(&self) -> io::Result<()> {
         netdevice::name_to_index(&self.socket, &self.name)?;
         Ok(())
@@ -123,7 +127,8 @@ impl VethPort {
             match sendmsg(&self.socket, frame, &mut control, SendFlags::DONTWAIT) {
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}
-                // EAGAIN: our own send buffer; ENOBUFS: the other end's queue was full, or the other end is down
+                // EAGAIN: our own send buffer; ENOBUFS: the other end's queue was full, or the other end is
+                // down
                 Err(Errno::AGAIN | Errno::NOBUFS) => {
                     tries -= 1;
                     if tries == 0 {

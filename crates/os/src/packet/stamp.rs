@@ -1,8 +1,9 @@
 //! From the kernel's receive timestamps, which follow the wall clock, to the monotonic clock.
 //!
-//! The difference between the two clocks is measured every few milliseconds: adjusting the wall clock (adjtime, at most 500 ppm) moves it by
-//! a few microseconds meanwhile. A wall clock that is set anew can mislead a stamp until then, but not out of what is known otherwise:
-//! a packet came after the queue was last seen empty, not before the packet ahead of it, and not after it was read.
+//! The difference between the two clocks is measured every few milliseconds: adjusting the wall clock
+//! (adjtime, at most 500 ppm) moves it by a few microseconds meanwhile. A wall clock that is set anew can
+//! mislead a stamp until then, but not out of what is known otherwise: a packet came after the queue was last
+//! seen empty, not before the packet ahead of it, and not after it was read.
 
 use crate::clock::{monotonic, realtime};
 

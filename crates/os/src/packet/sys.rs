@@ -1,4 +1,5 @@
-//! The calls of packet sockets that rustix does not have: options of packet(7), binding to an interface, receiving with a timestamp.
+//! The calls of packet sockets that rustix does not have: options of packet(7), binding to an interface,
+//! receiving with a timestamp.
 
 #![allow(unsafe_code, reason = "libc calls with pointers; each block says why it is sound")]
 
@@ -66,7 +67,8 @@ pub(super) fn receive(fd: BorrowedFd<'_>, parts: &mut [IoSliceMut<'_>]) -> Resul
     message.msg_controllen = size_of::<Control>() as _;
     // with MSG_TRUNC the answer is the frame's own length
     let flags = (RecvFlags::TRUNC | RecvFlags::DONTWAIT).bits() as c_int;
-    // SAFETY: `IoSliceMut` is `iovec` by its contract; buffers, control data and `message` outlive the call, each with its size.
+    // SAFETY: `IoSliceMut` is `iovec` by its contract; buffers, control data and `message` outlive the call,
+    // each with its size.
     let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, flags) };
     let Ok(len) = usize::try_from(len) else { return Err(Error::last_os_error()) };
     let (stamp, tag) = control_data(&message);
@@ -89,10 +91,12 @@ pub(super) fn listen_to_all(fd: BorrowedFd<'_>, interface: u32) -> Result<()> {
 /// Timestamp and VLAN tag among the control data of a message that was received.
 fn control_data(message: &libc::msghdr) -> (Option<u64>, Option<[u8; 4]>) {
     let (mut stamp, mut tag) = (None, None);
-    // SAFETY: `message` was filled in by the kernel; its control buffer is aligned, initialised and still alive.
+    // SAFETY: `message` was filled in by the kernel; its control buffer is aligned, initialised and still
+    // alive.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !at.is_null() {
-        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give headers that lie wholly within the control buffer, or null.
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give headers that lie wholly within the control buffer, or
+        // null.
         let header = unsafe { *at };
         let room = (header.cmsg_len as usize).saturating_sub(size_of::<libc::cmsghdr>());
         match (header.cmsg_level, header.cmsg_type) {

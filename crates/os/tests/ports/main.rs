@@ -1,4 +1,5 @@
-//! The ports against the real kernel: two hosts in namespaces of their own, our ports in a third, a trivial relay between them.
+//! The ports against the real kernel: two hosts in namespaces of their own, our ports in a third, a trivial
+//! relay between them.
 
 #![allow(
     clippy::print_stdout,
@@ -84,7 +85,8 @@ fn traffic_over_tun_is_intact() {
     }
 }
 
-/// The same as root of a user namespace only: this test program again, started by somebody without any permission.
+/// The same as root of a user namespace only: this test program again, started by somebody without any
+/// permission.
 #[test]
 fn an_ordinary_user_has_ports_too() {
     ::lab::again::as_an_ordinary_user(

@@ -44,14 +44,16 @@ table! {
     /// The hop that the gateway fills.
     struct HopKeys "[satellite]" {
         optional {
-            /// Rate of the hop towards the satellite, as the hop counts: IP bytes and `framing`. With it the gateway paces everything that goes there, and no
-            /// queue grows on the hop. Without it nothing is paced, and windows follow what is measured.
+            /// Rate of the hop towards the satellite, as the hop counts: IP bytes and `framing`. With it the
+            /// gateway paces everything that goes there, and no queue grows on the hop. Without it nothing is
+            /// paced, and windows follow what is measured.
             rate: Rate = "none",
             /// Bytes that the hop counts for each packet beside IP, such as 14 B of Ethernet.
             framing: Size = "`\"0 B\"`",
             /// Round-trip time of the hop, until it has been measured: windows and timeouts begin with it.
             rtt: Duration = "measured; `\"1 s\"` until then",
-            /// `"open"` finds out how fast the receiver can read; `"strict"` keeps to the printed equations of TCP-SuperCharger.
+            /// `"open"` finds out how fast the receiver can read; `"strict"` keeps to the printed equations
+            /// of TCP-SuperCharger.
             mode: Mode = "`\"open\"`",
             /// Share of `rate` that is used: below all of it, so that the queue is here and not on the hop.
             share: Percent = "`\"99.5 %\"`",
@@ -62,10 +64,12 @@ table! {
 }
 
 table! {
-    /// Where the gateway stands, and the names of what it makes. `mark`, `table`, `priority`, `nft_table`, `firewall`, `watch` and the names of the TUN interfaces are for `"routed"` alone.
+    /// Where the gateway stands, and the names of what it makes. `mark`, `table`, `priority`, `nft_table`,
+    /// `firewall`, `watch` and the names of the TUN interfaces are for `"routed"` alone.
     struct DeployKeys "[deploy]" {
         required {
-            /// `"routed"`: this machine is a router, and packets take a way through the gateway. `"inline"`: the gateway is the wire between two interfaces.
+            /// `"routed"`: this machine is a router, and packets take a way through the gateway. `"inline"`:
+            /// the gateway is the wire between two interfaces.
             kind: Kind,
             /// The interface of the hosts that send, or several when routed.
             lan: Many<Interface>,
@@ -87,17 +91,20 @@ table! {
             table: Whole<1, 0xffff_fffe> = "`6270`",
             /// Preference of the two routing rules.
             priority: Whole<1, 32_765> = "`6270`",
-            /// `"check"`: it does not start where a firewall on this machine would drop over the TUN interfaces what it lets pass today. `"ignore"`: it says so and starts.
+            /// `"check"`: it does not start where a firewall on this machine would drop over the TUN
+            /// interfaces what it lets pass today. `"ignore"`: it says so and starts.
             firewall: Firewall = "`\"check\"`",
-            /// How long after its start it watches whether the traffic of this machine goes on. When it does not, everything is taken back. Before the start it looks for up
-            /// to 2 s at who answers. `"0 s"`: it does neither.
+            /// How long after its start it watches whether the traffic of this machine goes on. When it does
+            /// not, everything is taken back. Before the start it looks for up to 2 s at who answers.
+            /// `"0 s"`: it does neither.
             watch: Duration = "`\"60 s\"`",
         }
     }
 }
 
 table! {
-    /// A rule. Every condition that is given must hold. It is asked once, for the packet that opens a connection.
+    /// A rule. Every condition that is given must hold. It is asked once, for the packet that opens a
+    /// connection.
     struct RuleKeys "[[rules]]" {
         required {
             /// `"accelerate"` or `"pass"`.
@@ -160,7 +167,8 @@ table! {
             per_flow: Size = "`\"32 MiB\"`",
             /// A connection that does not open within this time is forgotten.
             opening: Duration = "`\"30 s\"`",
-            /// So is one that is silent for so long: RFC 5382, REQ-5, asks for 2 h 4 min, and keep-alives come every 2 h.
+            /// So is one that is silent for so long: RFC 5382, REQ-5, asks for 2 h 4 min, and keep-alives
+            /// come every 2 h.
             idle: Duration = "`\"124 min\"`",
             /// And one that does not end within this time after its first FIN.
             closing: Duration = "`\"4 min\"`",

@@ -1,7 +1,7 @@
 //! Gateway files: what `bentpipe gateway` is told. The same TOML, units and errors as scenario files.
 //!
-//! [`load`] turns the text of a file into a [`GatewayFile`], a value with nothing left to interpret. It knows nothing of the machine: whether an interface is
-//! there is asked later.
+//! [`load`] turns the text of a file into a [`GatewayFile`], a value with nothing left to interpret. It knows
+//! nothing of the machine: whether an interface is there is asked later.
 
 mod keys;
 mod resolve;

@@ -11,7 +11,8 @@ use crate::form::At;
 use crate::source::Span;
 use bentpipe_base::{Duration, Size};
 
-/// Used of the rate unless told otherwise: the queue stays in the gateway, and 4 % too much was measured to cost three quarters of the goodput.
+/// Used of the rate unless told otherwise: the queue stays in the gateway, and 4 % too much was measured to
+/// cost three quarters of the goodput.
 const SHARE: f64 = 0.995;
 /// Less would not be meant.
 const LEAST_SHARE: f64 = 0.5;

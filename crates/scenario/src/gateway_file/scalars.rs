@@ -153,7 +153,8 @@ impl Read for Interface {
 
     fn read(value: &Value, key: &str) -> Result<Self> {
         let name = value.text().ok_or_else(|| wrong(value, key, INTERFACE.what))?;
-        // What the kernel takes (dev_valid_name), but for bytes that a rule file or a terminal would read as something else.
+        // What the kernel takes (dev_valid_name), but for bytes that a rule file or a terminal would read as
+        // something else.
         let fine = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '"' | '\\' | '*');
         let label = match name {
             "" => "it has at least one character".to_owned(),

@@ -7,14 +7,17 @@ use crate::scalars::{MarginForm, Name};
 use bentpipe_base::{Duration, Instant, Probability, Rate};
 
 table! {
-    /// How much the link carries, and when. Exactly one of `steps`, `file`, `mahimahi` and `opportunities_ms`.
+    /// How much the link carries, and when. Exactly one of `steps`, `file`, `mahimahi` and
+    /// `opportunities_ms`.
     struct CapacityKeys "capacity" {
         optional {
-            /// From each instant on this rate; before the first the link's own. `"none"` carries nothing: packets wait.
+            /// From each instant on this rate; before the first the link's own. `"none"` carries nothing:
+            /// packets wait.
             steps: Pairs<Instant, RateOrNone> = "not given",
             /// The same from a CSV file with the columns `time_s,rate_bps`; a rate of 0 carries nothing.
             file: Path = "not given",
-            /// A mahimahi trace: in each line the millisecond at which one packet of 1504 B may leave. It starts over when it ends.
+            /// A mahimahi trace: in each line the millisecond at which one packet of 1504 B may leave. It
+            /// starts over when it ends.
             mahimahi: Path = "not given",
             /// A mahimahi trace written out.
             opportunities_ms: Millis = "not given",
@@ -28,7 +31,8 @@ table! {
     /// Satellites that move. Exactly one key.
     struct OrbitKeys "orbit" {
         optional {
-            /// One satellite after another passes through the zenith on a circular orbit, as in MEO: the delay of the two hops is added to the link's own.
+            /// One satellite after another passes through the zenith on a circular orbit, as in MEO: the
+            /// delay of the two hops is added to the link's own.
             pass: PassKeys = "not given",
             /// Another satellite in every slot, as in LEO: the slot's delay replaces the link's own.
             slots: SlotsKeys = "not given",
@@ -95,7 +99,8 @@ table! {
 }
 
 table! {
-    /// Attenuation over time and what it does. Its source is `profile` or `rain`; its effect is `coding` with `clear` or `anchor`, or `acm`.
+    /// Attenuation over time and what it does. Its source is `profile` or `rain`; its effect is `coding` with
+    /// `clear` or `anchor`, or `acm`.
     struct FadeKeys "fade" {
         optional {
             /// Attenuation at instants, with straight lines between.
@@ -134,14 +139,16 @@ table! {
             scintillation: Decibel = "`\"0 dB\"`",
             /// Whose weather: directions that name the same station see the same rain.
             station: Name = "the link's name",
-            /// Attenuation of this direction over that of the station; about 1.9 for 30 GHz over 20 GHz. More than 0, at most 100.
+            /// Attenuation of this direction over that of the station; about 1.9 for 30 GHz over 20 GHz. More
+            /// than 0, at most 100.
             scale: f64 = "`1`",
         }
     }
 }
 
 table! {
-    /// A coding without errors above a threshold and without packets below: turbo, LDPC, concatenated Reed-Solomon.
+    /// A coding without errors above a threshold and without packets below: turbo, LDPC, concatenated
+    /// Reed-Solomon.
     struct ThresholdKeys "coding" {
         required {
             /// Eb/N0 at which half the packets are lost.
@@ -163,7 +170,8 @@ table! {
 }
 
 table! {
-    /// Adaptive coding and modulation. The link's own rate is that of the best mode that clear sky allows with the margin.
+    /// Adaptive coding and modulation. The link's own rate is that of the best mode that clear sky allows
+    /// with the margin.
     struct AcmKeys "acm" {
         required {
             /// Es/N0 under clear sky; QPSK 1/4 needs -2.35 dB.
@@ -172,8 +180,9 @@ table! {
         optional {
             /// What a faster mode needs beyond its threshold and the margin before it is taken.
             hysteresis: Decibel = "`\"0.5 dB\"`",
-            /// Distance that is kept to the threshold of a mode; `"auto"`: 1 dB, and what the fade grew by in the last `delay`. With `"0 dB"` every step down is preceded by a `delay` in
-            /// which all packets are lost.
+            /// Distance that is kept to the threshold of a mode; `"auto"`: 1 dB, and what the fade grew by in
+            /// the last `delay`. With `"0 dB"` every step down is preceded by a `delay` in which all packets
+            /// are lost.
             margin: MarginForm = "`\"auto\"`",
             /// From a change of the signal to the change of the mode.
             delay: Duration = "`\"1 s\"`",

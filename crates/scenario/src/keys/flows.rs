@@ -13,7 +13,8 @@ table! {
         required {
             /// Unique name; with `count`, the flows are called `name1`, `name2`, ...
             name: Name,
-            /// The host that opens the connection and sends. With `count`: one host for all flows, or `src` for `src1`, `src2`, ...
+            /// The host that opens the connection and sends. With `count`: one host for all flows, or `src`
+            /// for `src1`, `src2`, ...
             from: Name,
             /// The host that receives; with `count` as `from`.
             to: Name,
@@ -27,11 +28,13 @@ table! {
             connections: Whole<1, 1000> = "one, called `name`",
             /// `false`: the flow is checked and left out. For a parameter that switches it.
             enabled: bool = "`true`",
-            /// Name of the transfer that this connection carries a part of. Written by `bentpipe check` for `connections`.
+            /// Name of the transfer that this connection carries a part of. Written by `bentpipe check` for
+            /// `connections`.
             group: Name = "none",
             /// How the receiving application reads: `"eager"` takes everything at once.
             reader: ReaderForm = "`\"eager\"`",
-            /// TCP options that the receiver has different from the sender. Everything not given here is as the flow says.
+            /// TCP options that the receiver has different from the sender. Everything not given here is as
+            /// the flow says.
             receiver: ReceiverKeys = "as the sender",
             /// When the flow starts; with `from` and `to` at a random instant between them.
             start: StartForm = "`\"0 s\"`",
@@ -41,8 +44,8 @@ table! {
 }
 
 table! {
-    /// The TCP of the end where a flow's data goes to, where it differs from the other end's: an old receiver that does not know window scaling before a
-    /// modern sender, for instance.
+    /// The TCP of the end where a flow's data goes to, where it differs from the other end's: an old receiver
+    /// that does not know window scaling before a modern sender, for instance.
     struct ReceiverKeys "receiver" {
         include { tcp: TcpKeys, }
     }

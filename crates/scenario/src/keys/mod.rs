@@ -59,13 +59,15 @@ table! {
         optional {
             /// Seed of every random stream. The same file and seed give the same bytes of output.
             seed: Whole<0, { u64::MAX }> = "`1`",
-            /// When the run ends: at `duration`, or when every flow that has an end has finished (at the latest at `duration`).
+            /// When the run ends: at `duration`, or when every flow that has an end has finished (at the
+            /// latest at `duration`).
             stop: Stop = "`\"duration\"`",
             /// Interval over which goodput is counted.
             measure: MeasureKeys = "the whole run",
             /// Names that `--set` can change; see above.
             parameters: Declared = "none",
-            /// Parameters of the file that this one was made from by `bentpipe check`. Copied into reports, no effect otherwise.
+            /// Parameters of the file that this one was made from by `bentpipe check`. Copied into reports,
+            /// no effect otherwise.
             resolved: Resolved = "none",
             /// A ready-made network: pairs of hosts on both sides of one bottleneck.
             dumbbell: DumbbellKeys = "none",

@@ -12,19 +12,22 @@ use crate::types::Buffer;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 
 table! {
-    /// Hosts `src1`, `src2`, ... on the left, `dst1`, `dst2`, ... on the right, routers `left` and `right`, and between these a
-    /// link named `bottleneck`; its other direction is `bottleneck-return`. Access links are named `src1-access`,
-    /// `dst1-access`, ..., in the direction of the data, and `src1-access-return`, ... in the direction of the ACKs.
-    /// Keys for rate, buffer, loss, ber and framing are those of the bottleneck from left to right.
+    /// Hosts `src1`, `src2`, ... on the left, `dst1`, `dst2`, ... on the right, routers `left` and `right`,
+    /// and between these a link named `bottleneck`; its other direction is `bottleneck-return`. Access links
+    /// are named `src1-access`, `dst1-access`, ..., in the direction of the data, and `src1-access-return`,
+    /// ... in the direction of the ACKs. Keys for rate, buffer, loss, ber and framing are those of the
+    /// bottleneck from left to right.
     struct DumbbellKeys "[dumbbell]" {
         required {
             /// Every access link, both directions.
             access: DirectionKeys,
         }
         optional {
-            /// Two-way propagation delay from a source to its destination and back. The bottleneck gets what the access links leave: `rtt/2 - 2 * access.delay` each way.
+            /// Two-way propagation delay from a source to its destination and back. The bottleneck gets what
+            /// the access links leave: `rtt/2 - 2 * access.delay` each way.
             rtt: Duration = "must be given, unless there is a `profile`: then the bottleneck has its delays",
-            /// A ready-made satellite link for the bottleneck; every key given here or in `return` goes before it. See `bentpipe links`.
+            /// A ready-made satellite link for the bottleneck; every key given here or in `return` goes
+            /// before it. See `bentpipe links`.
             profile: Name = "none",
             /// Number of sources, and of destinations.
             pairs: Whole<1, MAX_PAIRS> = "`1`",
@@ -36,16 +39,19 @@ table! {
 }
 
 table! {
-    /// Users behind stations of one satellite: hosts `user1`, `user2`, ... and routers `station1`, `station2`, ..., joined by `user1-access`, ...
-    /// (and `user1-access-return`, ... from the station to the user).
-    /// In a `"star"` the satellite is a bent pipe and a router `hub` on the ground switches: from user to user are two hops. `station1-uplink` leads through the
-    /// satellite to the hub, `station1-downlink` from the hub through the satellite to the station. In a `"mesh"` a router `satellite` switches on board:
-    /// `station1-uplink` leads up to it and `station1-downlink` down, from user to user is one hop, and what waits on board waits before a downlink.
+    /// Users behind stations of one satellite: hosts `user1`, `user2`, ... and routers `station1`,
+    /// `station2`, ..., joined by `user1-access`, ... (and `user1-access-return`, ... from the station to the
+    /// user). In a `"star"` the satellite is a bent pipe and a router `hub` on the ground switches: from user
+    /// to user are two hops. `station1-uplink` leads through the satellite to the hub, `station1-downlink`
+    /// from the hub through the satellite to the station. In a `"mesh"` a router `satellite` switches on
+    /// board: `station1-uplink` leads up to it and `station1-downlink` down, from user to user is one hop,
+    /// and what waits on board waits before a downlink.
     struct SatelliteKeys "[satellite]" {
         required {
             /// Who switches: the hub on the ground, or the satellite.
             topology: Topology,
-            /// Two-way propagation delay from a user over one hop to another and back, access links included. In a star, user to user takes two hops.
+            /// Two-way propagation delay from a user over one hop to another and back, access links included.
+            /// In a star, user to user takes two hops.
             rtt: Duration,
             /// From each station up.
             uplink: ChannelKeys,
@@ -57,7 +63,8 @@ table! {
         optional {
             /// Number of stations, each with a user.
             stations: Whole<2, MAX_STATIONS> = "`2`",
-            /// In a mesh, the buffer on board before each downlink. It is only used when uplinks bring more than a downlink takes. Nothing waits on board in a star.
+            /// In a mesh, the buffer on board before each downlink. It is only used when uplinks bring more
+            /// than a downlink takes. Nothing waits on board in a star.
             onboard_buffer: Buffer = "as `downlink.buffer`",
         }
     }
@@ -73,18 +80,23 @@ pub(crate) enum Topology {
 words!(Topology { "star" => Star, "mesh" => Mesh, });
 
 table! {
-    /// How a link carries packets in one direction. Order of effects: queue, serialise, errors, propagate. What changes during a run acts in the order
-    /// timeline, `capacity`, `delay` and `loss` over time, `orbit`, `fade`, `bursts`, `outages`; `dama` and `idle_release`, of which there is at most one, decide when a packet may begin.
+    /// How a link carries packets in one direction. Order of effects: queue, serialise, errors, propagate.
+    /// What changes during a run acts in the order timeline, `capacity`, `delay` and `loss` over time,
+    /// `orbit`, `fade`, `bursts`, `outages`; `dama` and `idle_release`, of which there is at most one, decide
+    /// when a packet may begin.
     struct ChannelKeys "a channel" {
         optional {
-            /// Rate at which IP bytes plus `framing` are sent. In `backward` and `return` a table may derive it from the forward rate.
+            /// Rate at which IP bytes plus `framing` are sent. In `backward` and `return` a table may derive
+            /// it from the forward rate.
             rate: RateForm = "must be given",
             /// What may wait: packets, or bytes. The packet being sent does not count.
             buffer: Buffer = "must be given",
-            /// Who is served next, and who is dropped; see [Queues](queues.md). First in, first out: a full queue drops the arrival (`"fifo"`) or the oldest (`"drop-head"`), or
-            /// what waits too long is dropped or marked (`"codel"`), and that for each flow apart (`"fq_codel"`). The others concern packets marked as lower effort (LE, RFC 8622), as
-            /// probe segments are: they are served last and others push them out; are refused when more than one packet waits; or are refused the more often the fuller the queue, and
-            /// all from a quarter of the buffer on.
+            /// Who is served next, and who is dropped; see [Queues](queues.md). First in, first out: a full
+            /// queue drops the arrival (`"fifo"`) or the oldest (`"drop-head"`), or what waits too long is
+            /// dropped or marked (`"codel"`), and that for each flow apart (`"fq_codel"`). The others concern
+            /// packets marked as lower effort (LE, RFC 8622), as probe segments are: they are served last and
+            /// others push them out; are refused when more than one packet waits; or are refused the more
+            /// often the fuller the queue, and all from a quarter of the buffer on.
             discipline: DisciplineForm = "`\"fifo\"`",
             /// Probability that a packet is lost, each independently, after the queue; or one over time.
             loss: LossForm = "`0`",
@@ -111,7 +123,8 @@ table! {
 }
 
 table! {
-    /// The rate of a return direction from RFC 3449's normalised bandwidth ratio: `k = (forward rate / return rate) / (data / ack)`.
+    /// The rate of a return direction from RFC 3449's normalised bandwidth ratio:
+    /// `k = (forward rate / return rate) / (data / ack)`.
     struct AsymmetryKeys "rate" {
         required {
             /// More than one ACK per `k` data packets fills the return direction. More than 0.
@@ -125,8 +138,9 @@ table! {
 }
 
 table! {
-    /// One-way delay: that of a hop over a geostationary satellite, by `satellite` and `stations` (straight lines over a spherical Earth of 6378 km, 299792.458 km/s); or over time, by `steps`
-    /// or a `trace`. Where one delay is wanted, as for the latency of `dama`, that is the mean over time.
+    /// One-way delay: that of a hop over a geostationary satellite, by `satellite` and `stations` (straight
+    /// lines over a spherical Earth of 6378 km, 299792.458 km/s); or over time, by `steps` or a `trace`.
+    /// Where one delay is wanted, as for the latency of `dama`, that is the mean over time.
     struct DelayKeys "delay" {
         optional {
             /// Longitude of the satellite; east is positive.
@@ -135,8 +149,10 @@ table! {
             stations: Pairs<Degrees, Degrees> = "not given",
             /// From each instant on this delay; the first holds before it, too.
             steps: Pairs<Instant, Duration> = "not given",
-            /// A recording: in each line a one-way delay in milliseconds, or -1 for a packet that was lost, whose delay is that of the line before. Or a table with the header
-            /// `timestamp,rtt,uplink,downlink` or some of it, as LENS has of IRTT. It starts over when it ends.
+            /// A recording: in each line a one-way delay in milliseconds, or -1 for a packet that was lost,
+            /// whose delay is that of the line before. Or a table with the header
+            /// `timestamp,rtt,uplink,downlink` or some of it, as LENS has of IRTT. It starts over when it
+            /// ends.
             trace: Path = "not given",
             /// Column of a table. Of `rtt` half is taken.
             column: Name = "`\"rtt\"`",
@@ -154,8 +170,9 @@ table! {
         optional {
             /// From each instant on this probability; the first holds before it, too.
             steps: Pairs<Instant, Probability> = "not given",
-            /// A recording: in each line a probability. Or a table as for [`delay`](#delay): -1 is 1, anything else 0; -1 in `rtt` counts for every column, and with `rtt` that of any
-            /// column. It starts over when it ends.
+            /// A recording: in each line a probability. Or a table as for [`delay`](#delay): -1 is 1,
+            /// anything else 0; -1 in `rtt` counts for every column, and with `rtt` that of any column. It
+            /// starts over when it ends.
             trace: Path = "not given",
             /// Column of a table.
             column: Name = "`\"rtt\"`",
@@ -202,7 +219,8 @@ table! {
 }
 
 table! {
-    /// A router. Packets take the path with the fewest hops (the first link in the file on ties) unless `routes` says otherwise.
+    /// A router. Packets take the path with the fewest hops (the first link in the file on ties) unless
+    /// `routes` says otherwise.
     struct RouterKeys "[[routers]]" {
         required {
             /// Unique among hosts and routers.
@@ -228,8 +246,8 @@ table! {
 }
 
 table! {
-    /// A link. Keys of a direction given here hold for both directions, unless `forward` or `backward` says otherwise;
-    /// rate, delay and buffer must be given one way or the other, or come from `profile`.
+    /// A link. Keys of a direction given here hold for both directions, unless `forward` or `backward` says
+    /// otherwise; rate, delay and buffer must be given one way or the other, or come from `profile`.
     struct LinkKeys "[[links]]" {
         required {
             /// Name of the direction from `from` to `to`, unique among links.
@@ -240,7 +258,8 @@ table! {
             to: Name,
         }
         optional {
-            /// A ready-made satellite link; every key given here, in `forward` or in `backward` goes before it. See `bentpipe links`.
+            /// A ready-made satellite link; every key given here, in `forward` or in `backward` goes before
+            /// it. See `bentpipe links`.
             profile: Name = "none",
             /// Name of the other direction.
             reverse_name: Name = "the name and `-return`",

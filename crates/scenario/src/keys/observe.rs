@@ -39,8 +39,9 @@ table! {
         required {
             /// Unique name.
             name: Name,
-            /// `"side-channel"`: a narrow channel beside a link that counts wrong bits and errored seconds. `"counters"`: a router's counters.
-            /// `"bins"`: goodput of a flow and the share of packets in error on a link.
+            /// `"side-channel"`: a narrow channel beside a link that counts wrong bits and errored seconds.
+            /// `"counters"`: a router's counters. `"bins"`: goodput of a flow and the share of packets in
+            /// error on a link.
             kind: InstrumentWord,
             /// Name of a direction.
             link: Name,

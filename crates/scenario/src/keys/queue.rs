@@ -24,7 +24,8 @@ table! {
     /// When packets that have waited too long are dropped or marked, RFC 8289.
     struct CodelKeys "codel" {
         optional {
-            /// Time in the queue that is acceptable for long. Best 5 to 10 % of `interval`, and at least the time that a packet takes.
+            /// Time in the queue that is acceptable for long. Best 5 to 10 % of `interval`, and at least the
+            /// time that a packet takes.
             target: Duration = "`\"5 ms\"`",
             /// Time for which `target` must be exceeded before the first drop; about the longest round trip.
             interval: Duration = "`\"100 ms\"`",

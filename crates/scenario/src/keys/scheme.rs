@@ -1,6 +1,7 @@
 //! `tcp = { scheme = ..., ... }`: a scheme and its parameters.
 //!
-//! The parameters are those of the table of schemes in the engine: a scheme that is added there needs nothing here.
+//! The parameters are those of the table of schemes in the engine: a scheme that is added there needs nothing
+//! here.
 
 use super::tcp::RecoveryKeys;
 use crate::diagnostic::Result;

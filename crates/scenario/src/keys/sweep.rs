@@ -8,10 +8,12 @@ use crate::scalars::{Text, Whole};
 pub(crate) const MAX_SEEDS: u64 = 10_000;
 
 table! {
-    /// Runs the file once for every combination of the values of its axes and for several seeds: `bentpipe sweep`. A single run ignores this table.
+    /// Runs the file once for every combination of the values of its axes and for several seeds:
+    /// `bentpipe sweep`. A single run ignores this table.
     struct SweepKeys "[sweep]" {
         required {
-            /// For each axis the name of a parameter and a list of values, written as for `--set`; text in quotes.
+            /// For each axis the name of a parameter and a list of values, written as for `--set`; text in
+            /// quotes.
             axes: Axes,
         }
         optional {
@@ -26,7 +28,8 @@ table! {
 }
 
 table! {
-    /// When a combination has had enough runs: the half-width of the 95 % interval is at most `relative` of the mean.
+    /// When a combination has had enough runs: the half-width of the 95 % interval is at most `relative` of
+    /// the mean.
     struct PrecisionKeys "precision" {
         required {
             /// One of `measure`.

@@ -11,13 +11,16 @@ table! {
     /// What the TCP at both ends of a flow is and does. Given under `[host]` for all flows, or in a flow.
     struct TcpKeys "[host]" {
         optional {
-            /// Whose TCP it is: what the RFCs say, or Linux, with its defaults for all other options; what is written beside it wins.
+            /// Whose TCP it is: what the RFCs say, or Linux, with its defaults for all other options; what is
+            /// written beside it wins.
             stack: Stack = "`\"rfc\"`",
             /// Congestion control and loss recovery: a name, or a table with parameters.
             tcp: SchemeForm = "`\"cubic\"`",
-            /// Payload of a full segment, and what the MSS option announces; timestamps take 12 bytes of it. From 1 B to 65495 B.
+            /// Payload of a full segment, and what the MSS option announces; timestamps take 12 bytes of it.
+            /// From 1 B to 65495 B.
             segment: Size = "`\"1460 B\"`",
-            /// Receive window: a size, a number of segments, or a table for a window that tunes itself. At most 65535 B without window scale.
+            /// Receive window: a size, a number of segments, or a table for a window that tunes itself. At
+            /// most 65535 B without window scale.
             window: WindowForm = "`{ initial = \"64 KiB\", max = \"6 MiB\" }`",
             /// Initial congestion window in segments.
             iw: Whole<1, 65_535> = "`10`",
@@ -27,11 +30,13 @@ table! {
             delayed_ack: DelayedAckForm = "`{ count = 2, timeout = \"40 ms\" }`",
             /// What the sending application may have written and not yet seen acknowledged.
             send_buffer: SendBuffer = "`\"unlimited\"`",
-            /// Nagle's algorithm; with `stack = "linux"` Minshall's variant of it. Without this key the end that answers requests is without, as servers are.
+            /// Nagle's algorithm; with `stack = "linux"` Minshall's variant of it. Without this key the end
+            /// that answers requests is without, as servers are.
             nagle: bool = "`true`",
             /// Random delay of the sender, uniform from zero to this.
             jitter: Duration = "`\"0 s\"`",
-            /// What jitter delays: an opportunity to send, opened by an ACK (then all that fits is sent), or each packet, order kept.
+            /// What jitter delays: an opportunity to send, opened by an ACK (then all that fits is sent), or
+            /// each packet, order kept.
             jitter_kind: JitterKind = "`\"opportunity\"`",
             /// Lower bound of the retransmission timeout.
             min_rto: Duration = "`\"1 s\"`",
@@ -45,23 +50,29 @@ table! {
             max_timeouts: Whole<1, 1000> = "`15`",
             /// Give up when what was sent makes no progress for this time, in place of a number of timeouts.
             user_timeout: TimeOrNone = "`\"none\"`",
-            /// Ask a peer that is silent whether it is still there (RFC 9293, section 3.8.4): a switch, or a table with the times.
+            /// Ask a peer that is silent whether it is still there (RFC 9293, section 3.8.4): a switch, or a
+            /// table with the times.
             keep_alive: KeepAliveForm = "`false`",
             /// Send new data on the first two duplicate ACKs (RFC 3042).
             limited_transmit: bool = "`true`",
-            /// The congestion window when it is not used: keep it, restart from the initial one after an idle time, or validate it (RFC 7661).
+            /// The congestion window when it is not used: keep it, restart from the initial one after an idle
+            /// time, or validate it (RFC 7661).
             validation: Validation = "`\"validate\"`",
             /// Spread the segments of a window over the round trip.
             pacing: bool = "`false`",
-            /// ECN (RFC 3168): asked for and agreed to, or `"answer"`: agreed to where the other end asks. A Linux host: `"answer"`.
+            /// ECN (RFC 3168): asked for and agreed to, or `"answer"`: agreed to where the other end asks. A
+            /// Linux host: `"answer"`.
             ecn: EcnForm = "`false`",
-            /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows of them by DSACKs, or without SACK by timestamps, as with hosts that are not ours.
+            /// Agree on the probe option, where the scheme sends probe segments. Without it the sender knows
+            /// of them by DSACKs, or without SACK by timestamps, as with hosts that are not ours.
             probe_option: bool = "`true`",
-            /// A rate that the network grants the sender, of whole packets: for schemes that ask for one, as `explicit-rate`.
+            /// A rate that the network grants the sender, of whole packets: for schemes that ask for one, as
+            /// `explicit-rate`.
             grant: GrantForm = "`\"none\"`",
             /// Offer timestamps (RFC 7323).
             timestamps: bool = "`true`",
-            /// Offer selective acknowledgments. Schemes that make no use of them (reno, newreno, vegas) never do.
+            /// Offer selective acknowledgments. Schemes that make no use of them (reno, newreno, vegas) never
+            /// do.
             sack: bool = "`true`",
             /// Offer window scaling (RFC 7323).
             window_scale: bool = "`true`",
@@ -93,7 +104,8 @@ table! {
             rate: Rate,
         }
         optional {
-            /// What it grants later: instants in order, each with a rate. The sender hears of less a round trip later, of more when it asks.
+            /// What it grants later: instants in order, each with a rate. The sender hears of less a round
+            /// trip later, of more when it asks.
             changes: Pairs<Instant, Rate> = "none",
             /// Share of lost packets, 0 to 0.5, above which the sender becomes a standard TCP; 0.2 for radio.
             fallback: Probability = "`0.1`",

@@ -65,7 +65,8 @@ fn bottleneck_delay(rtt: At<Duration>, access: Duration) -> Result<Duration> {
     Ok(one_way - taken)
 }
 
-/// Both directions: the return is the profile's, or has the forward rate, buffer, framing and orbit unless told otherwise, and no errors.
+/// Both directions: the return is the profile's, or has the forward rate, buffer, framing and orbit unless
+/// told otherwise, and no errors.
 fn bottleneck(
     given: &At<DumbbellKeys>,
     access: Duration,

@@ -81,7 +81,8 @@ fn config(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Config> {
     })
 }
 
-/// The hop's rate, unless told otherwise. One that shapes above the rate of its hop does harm, so a rate that changes must be thought about.
+/// The hop's rate, unless told otherwise. One that shapes above the rate of its hop does harm, so a rate that
+/// changes must be thought about.
 fn rate(keys: &GatewayKeys, hop: &DirectionSpec) -> Result<Option<Rate>> {
     if let Some(given) = keys.rate {
         return Ok(given.value.0);

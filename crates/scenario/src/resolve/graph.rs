@@ -72,7 +72,8 @@ fn add_links(
     Ok(names)
 }
 
-/// Both directions of a link: what is said of a direction goes before what is said of the link, and that before the profile.
+/// Both directions of a link: what is said of a direction goes before what is said of the link, and that
+/// before the profile.
 fn directions(link: &At<LinkKeys>, ground: &Ground<'_>) -> Result<(DirectionSpec, DirectionSpec)> {
     let keys = &link.value;
     let profile = keys.profile.as_ref().map(profile::find).transpose()?;

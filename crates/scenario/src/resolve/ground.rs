@@ -40,7 +40,8 @@ impl<'a> Ground<'a> {
         self.cached(&self.traces, path, |text| trace::mahimahi(text).map(Arc::from))
     }
 
-    /// Delays over time, and the length of the recording. `column` is that of a table, `every` the time of a line; each with where it was given.
+    /// Delays over time, and the length of the recording. `column` is that of a table, `every` the time of a
+    /// line; each with where it was given.
     pub(super) fn delays(
         &self,
         path: &At<Path>,

@@ -186,7 +186,8 @@ fn network(file: &FileKeys, ground: &Ground<'_>) -> Result<Network> {
     Ok(network)
 }
 
-/// Refuses networks whose traces are longer together than a file may be: `check` writes them out for every direction.
+/// Refuses networks whose traces are longer together than a file may be: `check` writes them out for every
+/// direction.
 fn check_points(network: &Network, span: Span) -> Result<()> {
     let (mut points, mut opportunities) = (0_usize, 0_usize);
     for dynamics in network.links.iter().flat_map(|l| [&l.forward.dynamics, &l.backward.dynamics]).flatten() {

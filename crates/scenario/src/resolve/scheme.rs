@@ -34,7 +34,8 @@ pub(super) fn resolve(given: &At<SchemeForm>, stack: Stack, served_last: bool) -
     Ok(scheme)
 }
 
-/// Where the user does not say whether probes are served last, the network does: its queues know lower effort by one code point (RFC 8622).
+/// Where the user does not say whether probes are served last, the network does: its queues know lower effort
+/// by one code point (RFC 8622).
 fn trust(scheme: &mut Scheme, served_last: bool) {
     let lower_effort = match scheme.growth.get(PROBE_DSCP) {
         Some(Value::Number(code_point)) => Dscp::new(code_point as u8) == Some(Dscp::LE),
@@ -54,7 +55,8 @@ fn on(scheme: Scheme, stack: Stack, span: Span) -> Result<Scheme> {
     Ok(scheme.on(stack))
 }
 
-/// Sets the parameters that were given. Refuses those of another scheme, values out of range, and those that do not go together.
+/// Sets the parameters that were given. Refuses those of another scheme, values out of range, and those that
+/// do not go together.
 fn parameters(keys: &SchemeKeys, scheme: &mut Scheme) -> Result<()> {
     for (key, given) in &keys.params {
         let Some(param) = scheme.growth.law().params.iter().find(|p| p.name == *key) else {

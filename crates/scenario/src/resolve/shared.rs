@@ -6,7 +6,8 @@ use crate::types::LinkSpec;
 use bentpipe_link::{FadeSource, Orbit, Rain};
 use std::collections::BTreeMap;
 
-/// Refuses directions that name the same station or pair and mean another one. `span` is where the network stands.
+/// Refuses directions that name the same station or pair and mean another one. `span` is where the network
+/// stands.
 pub(super) fn check(links: &[LinkSpec], span: Span) -> Result<()> {
     let mut rains: BTreeMap<&str, (Rain, &str)> = BTreeMap::new();
     let mut schedules = BTreeMap::new();

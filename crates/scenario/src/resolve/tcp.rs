@@ -26,7 +26,8 @@ const SHORTEST_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// Delayed ACKs are sent in less than this (RFC 9293, section 3.8.6.3).
 const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(500);
 
-/// The sender's and the receiver's configuration. `served_last`: a queue of the network serves low priority last.
+/// The sender's and the receiver's configuration. `served_last`: a queue of the network serves low priority
+/// last.
 pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Config)> {
     let stack = keys.stack.map_or(Stack::default(), |v| v.value);
     let default = match stack {
@@ -57,7 +58,8 @@ pub(super) fn configs(keys: &TcpKeys, served_last: bool) -> Result<(Config, Conf
         ecn: keys.ecn.map_or(default.ecn, |v| v.value.0),
         probe_option: keys.probe_option.map_or(default.probe_option, |v| v.value),
         grant: keys.grant.as_ref().map_or(Ok(None), grant)?,
-        // Jitter is the data sender's; a receiver that delayed its ACKs at random would be another experiment.
+        // Jitter is the data sender's; a receiver that delayed its ACKs at random would be another
+        // experiment.
         jitter: None,
         time_wait: keys.time_wait.map_or(default.time_wait, |v| v.value),
         max_timeouts: keys.max_timeouts.map_or(default.max_timeouts, |v| v.value.0 as u32),

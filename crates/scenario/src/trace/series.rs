@@ -1,8 +1,9 @@
 //! Recordings of delay and loss: a number per line, or IRTT's round trips as the LENS dataset has them.
 //!
-//! Source of the second: Zhao and Pan, "LENS: a LEO satellite network measurement dataset", ACM MMSys 2024: `timestamp,rtt,uplink,downlink`, the time in nanoseconds (or, in its
-//! files of `ping`, seconds), the others in milliseconds; -1 for a lost packet, in `rtt` where it is not known which way; then the other columns of the row say 0.
-//! Its packets were sent every 10 ms.
+//! Source of the second: Zhao and Pan, "LENS: a LEO satellite network measurement dataset", ACM MMSys 2024:
+//! `timestamp,rtt,uplink,downlink`, the time in nanoseconds (or, in its files of `ping`, seconds), the others
+//! in milliseconds; -1 for a lost packet, in `rtt` where it is not known which way; then the other columns of
+//! the row say 0. Its packets were sent every 10 ms.
 
 use super::{Wrong, lines, wrong};
 use crate::quantity::{self, exact};
@@ -14,7 +15,8 @@ const MAX_LINES: usize = 100_000;
 /// From so many digits on a time is in nanoseconds: as seconds it would be beyond any clock.
 const NANOSECOND_DIGITS: usize = 15;
 
-/// What a recording holds: from each instant on a delay, or `None` for a packet that was lost; and how long it is.
+/// What a recording holds: from each instant on a delay, or `None` for a packet that was lost; and how long
+/// it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
     pub(crate) samples: Vec<(Instant, Sample)>,
@@ -187,7 +189,8 @@ fn sample(text: &str, halves: u64) -> Option<Sample> {
 }
 
 impl Recording {
-    /// The delays: a packet that was lost has that of the one before, at the beginning that of the next. `None` when all were lost.
+    /// The delays: a packet that was lost has that of the one before, at the beginning that of the next.
+    /// `None` when all were lost.
     pub(crate) fn delays(&self) -> Option<Vec<(Instant, Duration)>> {
         let known = |s: &(Instant, Sample)| match s.1 {
             Sample::Delay(delay) => Some(delay),

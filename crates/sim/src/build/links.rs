@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// For each node: where its ports lead.
 pub(super) type Ports = Vec<Vec<Hop>>;
 
-/// Links, and where each node's ports lead. `gateways` are nodes by the direction at whose beginning they stand.
+/// Links, and where each node's ports lead. `gateways` are nodes by the direction at whose beginning they
+/// stand.
 pub(super) fn add(
     sim: &mut Simulation,
     scenario: &spec::Scenario,
@@ -48,7 +49,8 @@ pub(super) fn add(
     (links, ports)
 }
 
-/// What the report compares goodput with: the link's own rate, or the mean of the trace or of the slots that take its place.
+/// What the report compares goodput with: the link's own rate, or the mean of the trace or of the slots that
+/// take its place.
 fn nominal_bps(d: &spec::DirectionSpec) -> u64 {
     let Some(dynamics) = &d.dynamics else { return d.rate.bps() };
     let trace = dynamics.capacity.as_ref().and_then(CapacityTrace::mean_rate).map(Rate::bps);

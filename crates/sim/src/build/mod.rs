@@ -12,8 +12,8 @@ use bentpipe_nodes::{Host, Router};
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
 
-/// Where a flow's two ends are: `from` is the end where its data comes from. Of requests that is the host that answers, though the
-/// other one opened the connection.
+/// Where a flow's two ends are: `from` is the end where its data comes from. Of requests that is the host
+/// that answers, though the other one opened the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowEnds {
     /// What the flow carries.
@@ -82,8 +82,8 @@ fn name_hosts(sim: &mut Simulation, scenario: &spec::Scenario) {
     }
 }
 
-/// Builds the links and routers of `scenario` with a port in place of each host, and no flows: a driver brings the packets. Packets go to
-/// `Addr(i)`, the host's place among the nodes.
+/// Builds the links and routers of `scenario` with a port in place of each host, and no flows: a driver
+/// brings the packets. Packets go to `Addr(i)`, the host's place among the nodes.
 pub fn build_open(scenario: &spec::Scenario) -> Network {
     let mut sim = Simulation::new(scenario.seed);
     let is_host = |node: &spec::NodeSpec| node.kind == spec::NodeKind::Host;

@@ -1,11 +1,13 @@
 //! Searches of the scoreboard that go on where they ended.
 //!
-//! RFC 6675 asks with each acknowledgment which segments are lost, and with each segment sent which is next (section 4, IsLost and NextSeg). Looked for from the start, in a window of
-//! n segments with many holes that costs n for each of n segments. So each search remembers how far it has come.
+//! RFC 6675 asks with each acknowledgment which segments are lost, and with each segment sent which is next
+//! (section 4, IsLost and NextSeg). Looked for from the start, in a window of n segments with many holes that
+//! costs n for each of n segments. So each search remembers how far it has come.
 
 use super::Scoreboard;
 
-/// How far searches have come which find nothing there again, whatever else is acknowledged, marked or sent: else each acknowledgment of a large window would begin anew.
+/// How far searches have come which find nothing there again, whatever else is acknowledged, marked or sent:
+/// else each acknowledgment of a large window would begin anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Searched {
     /// All that ends at or below this and is not SACKed is marked lost.

@@ -1,15 +1,18 @@
 //! BBR, version 1.
 //!
-//! Source: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016, and
-//! draft-cardwell-iccrg-bbr-congestion-control-00 (2017), sections 4.1 to 4.3, here (D).
-//! The path is two numbers: BtlBw, the largest delivery rate of 10 round trips, and RTprop, the smallest round trip of 10 s. The sender paces at
-//! gain x BtlBw and keeps at most cwnd_gain x BtlBw x RTprop in flight; losses say nothing.
-//!   Startup: gain 2/ln 2 = 2.885 until three rounds bring less than a quarter more; Drain: its inverse until the flight is one BDP
+//! Source: Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: congestion-based congestion control", ACM Queue
+//! 14(5), 2016, and draft-cardwell-iccrg-bbr-congestion-control-00 (2017), sections 4.1 to 4.3, here (D). The
+//! path is two numbers: BtlBw, the largest delivery rate of 10 round trips, and RTprop, the smallest round
+//! trip of 10 s. The sender paces at gain x BtlBw and keeps at most cwnd_gain x BtlBw x RTprop in flight;
+//! losses say nothing.
+//!   Startup: gain 2/ln 2 = 2.885 until three rounds bring less than a quarter more; Drain: its inverse until
+//!            the flight is one BDP
 //!   ProbeBW: gains 5/4, 3/4, 1, 1, 1, 1, 1, 1, an RTprop each; cwnd_gain 2
 //!   ProbeRTT: four segments for 200 ms and a round, when RTprop was not seen again for 10 s
 //! Recovery ((D) 4.2.3.4): the first round keeps to what is delivered, and afterwards the window is put back.
-//! Deviations: the first phase of ProbeBW is drawn from a hash of the time of entering, not from a random stream; samples of ProbeRTT are not marked as limited by
-//! the application, they are only below the maximum. RTprop is renewed by a smaller sample only (`take_rtt`). There is no policer detection (Linux has one).
+//! Deviations: the first phase of ProbeBW is drawn from a hash of the time of entering, not from a random
+//! stream; samples of ProbeRTT are not marked as limited by the application, they are only below the maximum.
+//! RTprop is renewed by a smaller sample only (`take_rtt`). There is no policer detection (Linux has one).
 //! Defaults: the paper's, as parameters where people vary them.
 
 use super::law::{Law, Params as _};
@@ -42,7 +45,8 @@ params! {
         rtprop_window: Duration = Duration::from_secs(10), from Duration::from_secs(1), to Duration::from_secs(3600);
         /// Length of ProbeRTT, beside a round.
         probe_rtt_time: Duration = Duration::from_millis(200), from Duration::from_millis(1), to Duration::from_secs(10);
-        /// A loss in Startup costs a round of growth, as in the draft and in Linux. Off, it costs nothing: for paths whose losses are noise.
+        /// A loss in Startup costs a round of growth, as in the draft and in Linux. Off, it costs nothing:
+        /// for paths whose losses are noise.
         startup_conserves: bool = true;
     }
 }
@@ -198,8 +202,9 @@ impl Bbr {
         self.filled = self.full_rounds >= FULL_ROUNDS;
     }
 
-    /// (D) 4.1.2, but a sample must be smaller to renew RTprop, not equal (Linux since the end of 2020, for the same reason; draft-ietf-ccwg-bbr): where time is coarse, or exact as
-    /// here, the same smallest round trip comes again and again, and ProbeRTT never.
+    /// (D) 4.1.2, but a sample must be smaller to renew RTprop, not equal (Linux since the end of 2020, for
+    /// the same reason; draft-ietf-ccwg-bbr): where time is coarse, or exact as here, the same smallest round
+    /// trip comes again and again, and ProbeRTT never.
     fn take_rtt(&mut self, now: Instant, ack: &Ack) {
         self.rtprop_expired = self.rtprop.is_some() && now.since(self.rtprop_at) > self.params.rtprop_window;
         if let Some(rtt) = ack.rtt
@@ -210,7 +215,8 @@ impl Bbr {
         }
     }
 
-    /// (D) 4.3.3 and 4.3.4: Startup to Drain, Drain to ProbeBW, and the phases of its cycle. `before` is what was in flight before this acknowledgment.
+    /// (D) 4.3.3 and 4.3.4: Startup to Drain, Drain to ProbeBW, and the phases of its cycle. `before` is what
+    /// was in flight before this acknowledgment.
     fn steer(&mut self, now: Instant, path: &Path, before: u64, lost: bool) {
         if let State::ProbeBw { phase } = self.state {
             let gain = CYCLE[phase];
@@ -404,7 +410,8 @@ mod tests {
         Duration::from_secs(s)
     }
 
-    /// The gains of ProbeBW, read off the pace: 5/4, 3/4 and six times 1, each an RTprop long, again and again.
+    /// The gains of ProbeBW, read off the pace: 5/4, 3/4 and six times 1, each an RTprop long, again and
+    /// again.
     #[test]
     fn the_gain_cycle() {
         let mut l = line();
@@ -433,7 +440,8 @@ mod tests {
         }
     }
 
-    /// Startup doubles per round, fills the pipe, and Drain leaves no queue: within a second and a half the flight is about one BDP.
+    /// Startup doubles per round, fills the pipe, and Drain leaves no queue: within a second and a half the
+    /// flight is about one BDP.
     #[test]
     fn startup_fills_and_drain_empties() {
         let mut l = line();
@@ -446,7 +454,8 @@ mod tests {
         assert!((90..=140).contains(&l.in_flight()), "{}", l.in_flight());
     }
 
-    /// Once in ten seconds, four segments for 200 ms and a round: RTprop is seen again, and nothing of the window is lost for it.
+    /// Once in ten seconds, four segments for 200 ms and a round: RTprop is seen again, and nothing of the
+    /// window is lost for it.
     #[test]
     fn probe_rtt_comes_every_ten_seconds() {
         let mut l = line();

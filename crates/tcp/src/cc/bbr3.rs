@@ -1,15 +1,21 @@
 //! BBR, version 3.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, sections 5.3 to 5.6, here (D). As version 1, the path is a rate and a round trip, and the sender paces at gain x rate; but
-//! losses above 2 % bound the model (`bbr3/bounds.rs`), and probing is rarer (`bbr3/cycle.rs`, `bbr3/probe_rtt.rs`).
-//!   Startup 2.77 -> Drain 0.5 -> DOWN 0.9 -> CRUISE 1 -> REFILL 1, a round -> UP 1.25 -> DOWN ..; window 2 BDP, in UP 2.25
-//!   probes every 2 to 3 s, or as many rounds as the BDP has segments, at most 63: as often as Reno would lose
-//!   max_bw: the largest rate of two probe cycles; bw = min(max_bw, short-term bound); 1 % is left to the queue
-//!   ProbeRTT: half a BDP for 200 ms and a round, every 5 s unless a smaller round trip was seen; min_rtt is of 10 s
-//!   UP ends when three rounds bring less than a quarter, on loss, or at once at the long-term bound that the last probe found too high.
-//! Deviations: random draws are a hash of the time. A lost segment is judged by what was in flight when the newest delivered one was sent, for the engine tells of
-//! losses with acknowledgments. Samples of ProbeRTT are not marked as limited by the application. No ECN.
-//! Defaults: the draft's.
+//! Source: draft-ietf-ccwg-bbr-06, sections 5.3 to 5.6, here (D). As version 1, the path is a rate and a
+//! round trip, and the sender paces at gain x rate; but losses above 2 % bound the model (`bbr3/bounds.rs`),
+//! and probing is rarer (`bbr3/cycle.rs`, `bbr3/probe_rtt.rs`).
+//!   Startup 2.77 -> Drain 0.5 -> DOWN 0.9 -> CRUISE 1 -> REFILL 1, a round -> UP 1.25 -> DOWN ..; window 2
+//!     BDP, in UP 2.25
+//!   probes every 2 to 3 s, or as many rounds as the BDP has segments, at most 63: as often as Reno would
+//!     lose
+//!   max_bw: the largest rate of two probe cycles; bw = min(max_bw, short-term bound); 1 % is left to the
+//!           queue
+//!   ProbeRTT: half a BDP for 200 ms and a round, every 5 s unless a smaller round trip was seen; min_rtt is
+//!             of 10 s
+//!   UP ends when three rounds bring less than a quarter, on loss, or at once at the long-term bound that the
+//!     last probe found too high.
+//! Deviations: random draws are a hash of the time. A lost segment is judged by what was in flight when the
+//! newest delivered one was sent, for the engine tells of losses with acknowledgments. Samples of ProbeRTT
+//! are not marked as limited by the application. No ECN. Defaults: the draft's.
 
 mod bounds;
 mod cycle;

@@ -1,6 +1,7 @@
 //! A controller alone on a bench: acknowledgments, losses and timeouts without a network.
 //!
-//! Segments have 1000 B. A round acknowledges, one by one and evenly over the round trip, as many segments as fitted the window when it began.
+//! Segments have 1000 B. A round acknowledges, one by one and evenly over the round trip, as many segments as
+//! fitted the window when it began.
 
 use super::law::{Growth, Start};
 use super::{Ack, CongestionControl, Episode, Loss, LossCause, Path, Plan};

@@ -1,15 +1,16 @@
 //! BIC-TCP.
 //!
-//! Source: Xu, Harfoush, Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM 2004, section III.
-//! After a loss at Wmax the right window lies between what the loss left and Wmax. The window looks for it like a binary search: per round trip
+//! Source: Xu, Harfoush, Rhee, "Binary increase congestion control (BIC) for fast long-distance networks",
+//! INFOCOM 2004, section III. After a loss at Wmax the right window lies between what the loss left and Wmax.
+//! The window looks for it like a binary search: per round trip
 //!   inc = (Wmax - W) / 2, at most Smax, at least Smin;      per acknowledged segment  W += inc / W
-//! Beyond Wmax it looks for a new maximum, as carefully as it came near the old one: by 1, 2, 4 .. segments per round trip, up to Smax.
-//! Loss: Wmax = W, or halfway between W and what is left when W was below the last Wmax (fast convergence); W = beta W. Below `low_window`: RFC 5681.
-//! As inc shrinks with every acknowledgment, the search is W(n) = Wmax - (Wmax - W0) e^(-n/2) after n round trips, once Wmax - W <= 2 Smax; before that it
-//! climbs by Smax per round trip.
-//! Deviations: the maximum is forgotten after a timeout only by what slow start does (ssthresh = beta W). Linux divides the distance by 4, not by 2, has
-//! Smax 16 and leaves 819/1024 at a loss.
-//! Defaults: Smax 32, Smin 0.01 segments, beta 0.875, low_window 14 segments.
+//! Beyond Wmax it looks for a new maximum, as carefully as it came near the old one: by 1, 2, 4 .. segments
+//! per round trip, up to Smax. Loss: Wmax = W, or halfway between W and what is left when W was below the
+//! last Wmax (fast convergence); W = beta W. Below `low_window`: RFC 5681. As inc shrinks with every
+//! acknowledgment, the search is W(n) = Wmax - (Wmax - W0) e^(-n/2) after n round trips, once Wmax - W <= 2
+//! Smax; before that it climbs by Smax per round trip. Deviations: the maximum is forgotten after a timeout
+//! only by what slow start does (ssthresh = beta W). Linux divides the distance by 4, not by 2, has Smax 16
+//! and leaves 819/1024 at a loss. Defaults: Smax 32, Smin 0.01 segments, beta 0.875, low_window 14 segments.
 
 use super::law::{Law, Misfit, Params as _, Values};
 use super::standard::Window;
@@ -179,7 +180,8 @@ mod tests {
         }
     }
 
-    /// Far below the maximum a round trip adds Smax: 7/8 of 4000 leaves 500, so 436 of them take 436/32 rounds.
+    /// Far below the maximum a round trip adds Smax: 7/8 of 4000 leaves 500, so 436 of them take 436/32
+    /// rounds.
     #[test]
     fn far_from_the_maximum_it_climbs_by_smax() {
         let mut b = bench(4000);

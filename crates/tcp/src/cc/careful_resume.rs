@@ -1,14 +1,20 @@
 //! Careful Resume.
 //!
-//! Source: RFC 9959. Who knows a path from before need not find its window again by slow start, but goes there in steps that undo themselves:
-//!   reconnaissance: the initial window, as always; when it is acknowledged without loss and the round trip is between half and ten times the saved one
-//!   -> unvalidated: cwnd jumps to half the saved window, paced over a round trip, until data sent after the jump is acknowledged
-//!   -> validating: cwnd = what is in flight, growth as always, until all that was sent unvalidated is acknowledged -> normal
-//!   a loss in these two -> safe retreat: cwnd = `PipeSize` / 2, where `PipeSize` is what was in flight before the jump and what was acknowledged since; when the
-//!   unvalidated data is answered, ssthresh = `PipeSize` * beta -> normal. A timeout: slow start up to `PipeSize` / 2.
-//! Here with RFC 5681's growth and beta 1/2 as the congestion control that it modifies.
-//! Deviations: the RFC saves what earlier connections learned, with a lifetime; a simulated host is told. Growth waits during the retreat.
-//! Default: nothing is saved, which is RFC 5681.
+//! Source: RFC 9959. Who knows a path from before need not find its window again by slow start, but goes
+//! there in steps that undo themselves:
+//!   reconnaissance: the initial window, as always; when it is acknowledged without loss and the round trip
+//!     is between half and ten times the saved one
+//!   -> unvalidated: cwnd jumps to half the saved window, paced over a round trip, until data sent after the
+//!     jump is acknowledged
+//!   -> validating: cwnd = what is in flight, growth as always, until all that was sent unvalidated is
+//!     acknowledged -> normal
+//!   a loss in these two -> safe retreat: cwnd = `PipeSize` / 2, where `PipeSize` is what was in flight
+//!     before the jump and what was acknowledged since; when the
+//!   unvalidated data is answered, ssthresh = `PipeSize` * beta -> normal. A timeout: slow start up to
+//!     `PipeSize` / 2.
+//! Here with RFC 5681's growth and beta 1/2 as the congestion control that it modifies. Deviations: the RFC
+//! saves what earlier connections learned, with a lifetime; a simulated host is told. Growth waits during the
+//! retreat. Default: nothing is saved, which is RFC 5681.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;

@@ -1,16 +1,19 @@
 //! CUBIC.
 //!
 //! Source: RFC 9438. After a loss the window follows
-//!   W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)            (section 4.2, figures 1 and 2)
-//! and per ACK cwnd += (target - cwnd) / cwnd, target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd)  (section 4.2).
-//! Reno-friendly region: W_est += alpha * acked / cwnd, alpha = 3 (1-beta)/(1+beta), 1 once W_est reaches the window before the
-//! loss; it is used while larger (section 4.3). Loss: ssthresh = max(2, beta * flight), fast convergence (4.6, 4.7).
-//! The clock of t stands still while the window is not the limit (section 4.2); after a timeout K = 0 (section 4.8).
-//! Slow start, while cwnd <= ssthresh (section 4.10): standard, ended by HyStart++ (RFC 9406) or by loss.
-//! Deviation: the reduction starts from cwnd while it is in full use, where section 4.6 has flight_size and allows cwnd given
-//! measures against an unused window: growth stops while the window is not the limit, and an unused one counts as flight. A
-//! flight is whole segments; without the fraction every loss would cost half a segment more. Windows are kept in segments as f64, as the RFC's equations are; only +, -, *, / and libm's cbrt are used, so
-//! results do not depend on the platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
+//!   W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)            (section 4.2, figures
+//!     1 and 2)
+//! and per ACK cwnd += (target - cwnd) / cwnd, target = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd)  (section
+//! 4.2). Reno-friendly region: W_est += alpha * acked / cwnd, alpha = 3 (1-beta)/(1+beta), 1 once W_est
+//! reaches the window before the loss; it is used while larger (section 4.3). Loss: ssthresh = max(2, beta *
+//! flight), fast convergence (4.6, 4.7). The clock of t stands still while the window is not the limit
+//! (section 4.2); after a timeout K = 0 (section 4.8). Slow start, while cwnd <= ssthresh (section 4.10):
+//! standard, ended by HyStart++ (RFC 9406) or by loss. Deviation: the reduction starts from cwnd while it is
+//! in full use, where section 4.6 has flight_size and allows cwnd given measures against an unused window:
+//! growth stops while the window is not the limit, and an unused one counts as flight. A flight is whole
+//! segments; without the fraction every loss would cost half a segment more. Windows are kept in segments as
+//! f64, as the RFC's equations are; only +, -, *, / and libm's cbrt are used, so results do not depend on the
+//! platform. Defaults: beta 0.7, C 0.4 segments/s^3, HyStart++ on.
 
 use super::hystart::{CSS_GROWTH_DIVISOR, Hystart, HystartParams, L_UNPACED, Phase};
 use super::law::{Law, Params as _};
@@ -24,7 +27,8 @@ use bentpipe_base::{Cx, Instant, Size};
 params! {
     /// Parameters of RFC 9438 and RFC 9406.
     pub struct CubicParams {
-        /// Multiplicative decrease: what a loss leaves of the window. 0.7 in RFC 9438, 0.8 in the Linux of 2008.
+        /// Multiplicative decrease: what a loss leaves of the window. 0.7 in RFC 9438, 0.8 in the Linux of
+        /// 2008.
         beta: f64 = 0.7, from 0.1, to 0.95;
         /// Aggressiveness C in segments/s^3.
         c: f64 = 0.4, from 1e-3, to 100.0;

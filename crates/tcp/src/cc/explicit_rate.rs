@@ -1,17 +1,24 @@
 //! Explicit rate: the sender's half.
 //!
-//! Source: L. G. Roberts' explicit-rate TCP with in-band QoS signalling, TIA-1039 (2006). The network grants a rate AR, and the sender believes it:
-//!   pace = AR from the first segment on: no slow start, no cut on loss; cwnd = 3 AR RTT + 32 segments never is the limit
-//!   a lower AR is obeyed at once; a higher one comes only as the answer to a wish, with which every 128th segment may ask for more
-//!   share lost > threshold: the network has not what it grants (a router that does not signal overflows); the sender becomes a standard TCP
-//! The source leaves open how the loss is measured, when to ask, what a timeout means and how to come back. Here: five standard deviations over
-//! max(4096 packets, 4 RTT) (`meter.rs`); a wish while the application does not limit and 90 % of AR are used; a timeout keeps the rate, a second in a row falls back;
-//! a new request once less than half of the threshold was lost over max(128 packets, 10 RTT); after 2 s of silence a request before more than the initial window.
-//! AR counts IP packets with their headers, so payload leaves at AR mss / (mss + headers).
-//! What the grant leaves idle is ours too: while all is sent, and in the first ten rounds while the peer's window is full, each segment that is not acknowledged goes once
-//! more at the granted rate, the newest first (`copies`), so that a loss there need not wait for the round trip that tells of it.
-//! Deviation: the signalling itself is not here: `grants.rs` brings the grants. Without one it is a standard TCP from the start.
-//! Defaults: threshold 10 % (20 % for radio), CUBIC as standard TCP (both beside the grant); a wish is for twice AR.
+//! Source: L. G. Roberts' explicit-rate TCP with in-band QoS signalling, TIA-1039 (2006). The network grants
+//! a rate AR, and the sender believes it:
+//!   pace = AR from the first segment on: no slow start, no cut on loss; cwnd = 3 AR RTT + 32 segments never
+//!     is the limit
+//!   a lower AR is obeyed at once; a higher one comes only as the answer to a wish, with which every 128th
+//!     segment may ask for more
+//!   share lost > threshold: the network has not what it grants (a router that does not signal overflows);
+//!     the sender becomes a standard TCP
+//! The source leaves open how the loss is measured, when to ask, what a timeout means and how to come back.
+//! Here: five standard deviations over max(4096 packets, 4 RTT) (`meter.rs`); a wish while the application
+//! does not limit and 90 % of AR are used; a timeout keeps the rate, a second in a row falls back; a new
+//! request once less than half of the threshold was lost over max(128 packets, 10 RTT); after 2 s of silence
+//! a request before more than the initial window. AR counts IP packets with their headers, so payload leaves
+//! at AR mss / (mss + headers). What the grant leaves idle is ours too: while all is sent, and in the first
+//! ten rounds while the peer's window is full, each segment that is not acknowledged goes once more at the
+//! granted rate, the newest first (`copies`), so that a loss there need not wait for the round trip that
+//! tells of it. Deviation: the signalling itself is not here: `grants.rs` brings the grants. Without one it
+//! is a standard TCP from the start. Defaults: threshold 10 % (20 % for radio), CUBIC as standard TCP (both
+//! beside the grant); a wish is for twice AR.
 
 mod meter;
 #[cfg(test)]
@@ -27,7 +34,8 @@ use crate::params;
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 use meter::LossMeter;
 
-/// cwnd in products of AR and round trip, and segments more: a hole holds the window for a round trip and more per retransmission.
+/// cwnd in products of AR and round trip, and segments more: a hole holds the window for a round trip and
+/// more per retransmission.
 const WINDOW: (f64, u64) = (3.0, 32);
 /// The round trip where none is known yet: RFC 6298's first timeout.
 const UNKNOWN_RTT: Duration = Duration::from_secs(1);
@@ -41,7 +49,8 @@ const SILENCE: Duration = Duration::from_secs(2);
 const QUIET_ROUNDS: u64 = 10;
 /// Segments that may leave back to back.
 const BURST: u64 = 2;
-/// Rounds in which a full window of the peer's counts as its start: one that stays small would have everything sent twice for good.
+/// Rounds in which a full window of the peer's counts as its start: one that stays small would have
+/// everything sent twice for good.
 const OPENING: u64 = 10;
 
 params! {
@@ -49,7 +58,8 @@ params! {
     pub struct ExplicitRateParams {
         /// How many times the granted rate a wish asks for.
         wish: f64 = 2.0, from 1.0, to 1000.0;
-        /// Sends what is not acknowledged once more while all is sent, or the peer's window still opens: losses there are repaired before they are known.
+        /// Sends what is not acknowledged once more while all is sent, or the peer's window still opens:
+        /// losses there are repaired before they are known.
         copies: bool = true;
     }
 }
@@ -149,7 +159,8 @@ impl ExplicitRate {
         Size((WINDOW.0 * granted.bytes_in(rtt).0 as f64) as u64 + WINDOW.1 * self.mss)
     }
 
-    /// Copies at the granted rate, where nothing else may go: the stream has ended, or the peer's window is not open yet.
+    /// Copies at the granted rate, where nothing else may go: the stream has ended, or the peer's window is
+    /// not open yet.
     fn spare(&self, granted: Rate, path: &Path) -> Option<Probes> {
         let ended = path.rest == Some(Size::ZERO);
         let opening = path.round <= OPENING && path.flight.0 + self.mss > path.peer_window.0;

@@ -1,13 +1,16 @@
 //! FAST TCP.
 //!
-//! Source: Jin, Wei, Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004, section IV.
-//! A delay-based law: each flow keeps alpha segments in the queue. Once per round trip, equation (4):
+//! Source: Jin, Wei, Low, "FAST TCP: motivation, architecture, algorithms, performance", INFOCOM 2004,
+//! section IV. A delay-based law: each flow keeps alpha segments in the queue. Once per round trip, equation
+//! (4):
 //!   w = min(2 w, (1 - gamma) w + gamma (baseRTT / RTT w + alpha))
-//! At rest w (1 - baseRTT / RTT) = alpha, whatever the round trip: rate = alpha / (RTT - baseRTT). It comes within e^-1 of rest in about 1/gamma round trips.
-//! RTT is an average, weight min(3 / w, 1/4) of each sample, equation (5). Losses halve.
-//! Deviations: the window moves to what a round's end asks for over the round that follows when it grows, and at once when it shrinks. It begins with RFC
-//! 5681's slow start, which ends when the flow's own queue, w (1 - baseRTT / RTT), has reached alpha: the paper leaves the start open.
-//! Default gamma 0.5. alpha: the paper had 200 segments per flow at 1 Gbit/s; here 8, for links of some Mbit/s, whose queues would not hold more.
+//! At rest w (1 - baseRTT / RTT) = alpha, whatever the round trip: rate = alpha / (RTT - baseRTT). It comes
+//! within e^-1 of rest in about 1/gamma round trips. RTT is an average, weight min(3 / w, 1/4) of each
+//! sample, equation (5). Losses halve. Deviations: the window moves to what a round's end asks for over the
+//! round that follows when it grows, and at once when it shrinks. It begins with RFC 5681's slow start, which
+//! ends when the flow's own queue, w (1 - baseRTT / RTT), has reached alpha: the paper leaves the start open.
+//! Default gamma 0.5. alpha: the paper had 200 segments per flow at 1 Gbit/s; here 8, for links of some
+//! Mbit/s, whose queues would not hold more.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -132,7 +135,8 @@ mod tests {
     use super::*;
     use crate::cc::law::Growth;
 
-    /// Equation (4) by hand: w 100, RTT a quarter longer than baseRTT, alpha 8, gamma 1/2: 50 + (80 + 8) / 2 = 94.
+    /// Equation (4) by hand: w 100, RTT a quarter longer than baseRTT, alpha 8, gamma 1/2: 50 + (80 + 8) / 2
+    /// = 94.
     #[test]
     fn the_law_by_hand() {
         let p = FastParams::default();
@@ -141,7 +145,8 @@ mod tests {
         assert!((next_window(40.0, 0.1, 0.125, p) - 40.0).abs() < 1e-9, "8 of 40 are queued: at rest");
     }
 
-    /// On a link of 1000 segments/s with 100 ms, the window comes to rest at what the path holds and alpha: 108; from below and from above.
+    /// On a link of 1000 segments/s with 100 ms, the window comes to rest at what the path holds and alpha:
+    /// 108; from below and from above.
     #[test]
     fn it_keeps_alpha_segments_in_the_queue() {
         for start in [20, 300] {

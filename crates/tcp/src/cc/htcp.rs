@@ -1,16 +1,19 @@
 //! H-TCP.
 //!
-//! Source: Leith, Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004, and draft-leith-tcp-htcp-06.
-//! The increase grows with the time D since the last loss, the decrease follows the queue:
+//! Source: Leith, Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004, and
+//! draft-leith-tcp-htcp-06. The increase grows with the time D since the last loss, the decrease follows the
+//! queue:
 //!   alpha(D) = 1                                                for D <= D_L
 //!   alpha(D) = 1 + 10 (D - D_L) + ((D - D_L) / 2)^2             for D >  D_L, in seconds
 //!   avoidance: cwnd += 2 (1 - beta) alpha(D) / cwnd             per acknowledged segment
-//!   loss: cwnd = beta cwnd, beta = RTTmin / RTTmax within [0.5, 0.8]: what a drained queue of that size leaves; 0.5 when the rate changed by more than a fifth
+//!   loss: cwnd = beta cwnd, beta = RTTmin / RTTmax within [0.5, 0.8]: what a drained queue of that size
+//!         leaves; 0.5 when the rate changed by more than a fifth
 //!   since the loss before, for then the path is another.
-//! Deviations: a rate is the largest delivery-rate sample since the last loss. RTTmax comes down towards RTTmin by a twentieth per loss, as in Linux, so that one
-//! old queue is not remembered for ever. Growth is never faster than slow start's: a segment per acknowledged segment, which alpha passes after minutes.
-//! `rtt_scaling` (off, as in Linux until asked) multiplies alpha by RTT / 100 ms within [0.5, 10], as the draft has it.
-//! Defaults: D_L 1 s, adaptive backoff on, scaling off.
+//! Deviations: a rate is the largest delivery-rate sample since the last loss. RTTmax comes down towards
+//! RTTmin by a twentieth per loss, as in Linux, so that one old queue is not remembered for ever. Growth is
+//! never faster than slow start's: a segment per acknowledged segment, which alpha passes after minutes.
+//! `rtt_scaling` (off, as in Linux until asked) multiplies alpha by RTT / 100 ms within [0.5, 10], as the
+//! draft has it. Defaults: D_L 1 s, adaptive backoff on, scaling off.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -173,7 +176,8 @@ mod tests {
         assert!((b.segments() - from - 8.0).abs() < 0.2, "{}", b.segments() - from);
     }
 
-    /// The integral of alpha: after T seconds the window has grown by (1/RTT) (T + 5 x^2 + x^3/12), x = T - 1, while beta is a half.
+    /// The integral of alpha: after T seconds the window has grown by (1/RTT) (T + 5 x^2 + x^3/12), x = T -
+    /// 1, while beta is a half.
     #[test]
     fn the_window_follows_the_integral_of_alpha() {
         let mut b = bench(2000);
@@ -185,12 +189,14 @@ mod tests {
             let x = (t - 1.0).max(0.0);
             let want = (t + 5.0 * x * x + x * x * x / 12.0) / 0.1;
             let got = b.segments() - from;
-            // within a round W acknowledgments meet a window that grows: at most that share of the round is missing
+            // within a round W acknowledgments meet a window that grows: at most that share of the round is
+            // missing
             assert!(got <= want + 1.0 && got >= 0.93 * want - 2.0, "at {t} s: {got} against {want}");
         }
     }
 
-    /// beta is RTTmin / RTTmax within its bounds, once the rate is steady; a rate that is not the last one's halves.
+    /// beta is RTTmin / RTTmax within its bounds, once the rate is steady; a rate that is not the last one's
+    /// halves.
     #[test]
     fn the_decrease_follows_the_queue() {
         for (queued, beta) in [(0, 0.8), (50, 100.0 / 150.0), (300, 0.5)] {

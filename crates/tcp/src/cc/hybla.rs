@@ -1,16 +1,18 @@
 //! TCP Hybla.
 //!
-//! Source: Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. Satellite Communications and Networking 22(5), 2004.
-//! A connection over a long path is given the growth, in segments per second, that a reference connection with a round trip of RTT0 has:
+//! Source: Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. Satellite
+//! Communications and Networking 22(5), 2004. A connection over a long path is given the growth, in segments
+//! per second, that a reference connection with a round trip of RTT0 has:
 //!   rho = max(RTT / RTT0, 1)
 //!   slow start:  cwnd += 2^rho - 1    per acknowledged segment
 //!   avoidance:   cwnd += rho^2 / cwnd per acknowledged segment, so rho^2 segments per round trip
-//! The first window and the first threshold are rho times the reference's. Losses halve, as in RFC 5681: what Hybla cures is the growth.
-//! Such growth needs SACK and spacing: segments leave at 1.2 windows per round trip, not in bursts of 2^rho.
-//! Deviations: RTT is the smallest seen, so a queue that Hybla makes does not make it faster. Where the host sets no threshold, the reference's is 64 KiB
-//! (rho times that for us); without a bound, slow start over a GEO path (rho = 22) would take any window with its first acknowledgments. Growth in slow start
-//! stops at the threshold, and 2^rho at 2^16. The paper's estimate of the path's capacity at the start is left out.
-//! Default: RTT0 25 ms.
+//! The first window and the first threshold are rho times the reference's. Losses halve, as in RFC 5681: what
+//! Hybla cures is the growth. Such growth needs SACK and spacing: segments leave at 1.2 windows per round
+//! trip, not in bursts of 2^rho. Deviations: RTT is the smallest seen, so a queue that Hybla makes does not
+//! make it faster. Where the host sets no threshold, the reference's is 64 KiB (rho times that for us);
+//! without a bound, slow start over a GEO path (rho = 22) would take any window with its first
+//! acknowledgments. Growth in slow start stops at the threshold, and 2^rho at 2^16. The paper's estimate of
+//! the path's capacity at the start is left out. Default: RTT0 25 ms.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -133,7 +135,8 @@ mod tests {
         Bench::new(Growth::of(&LAW), Duration::from_millis(rtt_ms), iw, Some(ssthresh))
     }
 
-    /// The paper's section on the window: W(t) = rho 2^(rho t / RTT) in slow start is that of the reference, RTT0 later and rho times higher.
+    /// The paper's section on the window: W(t) = rho 2^(rho t / RTT) in slow start is that of the reference,
+    /// RTT0 later and rho times higher.
     #[test]
     fn slow_start_grows_by_2_to_the_rho_less_one() {
         // RTT 50 ms, rho 2: an acknowledgment adds 3 segments, a round quadruples the window
@@ -146,7 +149,8 @@ mod tests {
         assert!((b.segments() - 8.0).abs() < 1e-9);
     }
 
-    /// Avoidance: rho^2 segments per round trip: in a second as many as the reference gains, 1/RTT0 per RTT0, times rho.
+    /// Avoidance: rho^2 segments per round trip: in a second as many as the reference gains, 1/RTT0 per RTT0,
+    /// times rho.
     #[test]
     fn avoidance_grows_like_the_reference_in_time() {
         for (rtt, rho) in [(25, 1.0), (100, 4.0), (550, 22.0)] {
@@ -159,7 +163,8 @@ mod tests {
             let per_second = (b.segments() - from) / (b.seconds() - began);
             let reference = 1.0 / (0.025 * 0.025) * 0.025; // segments per second of a Reno with RTT0
             let ratio = per_second / (reference * rho);
-            // within a round the window grows, and with it the round's count of acknowledgments: a little less than rho^2
+            // within a round the window grows, and with it the round's count of acknowledgments: a little
+            // less than rho^2
             assert!((0.85..=1.001).contains(&ratio), "RTT {rtt} ms: {ratio}");
         }
     }

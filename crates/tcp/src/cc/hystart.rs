@@ -1,10 +1,10 @@
 //! HyStart++.
 //!
-//! Source: RFC 9406. Per round, the smallest of at least 8 RTT samples is compared with the last round's: a rise of
-//! clamp(last/8, 4 ms, 16 ms) enters Conservative Slow Start (growth / 4) for up to 5 rounds; if the RTT falls below
-//! the baseline again it was a false alarm and slow start resumes, else congestion avoidance begins.
-//! Deviation: none. Defaults as in section 4.3; the clamp is a parameter, since access-delay jitter of tens
-//! of milliseconds would end slow start too early on some satellite paths.
+//! Source: RFC 9406. Per round, the smallest of at least 8 RTT samples is compared with the last round's: a
+//! rise of clamp(last/8, 4 ms, 16 ms) enters Conservative Slow Start (growth / 4) for up to 5 rounds; if the
+//! RTT falls below the baseline again it was a false alarm and slow start resumes, else congestion avoidance
+//! begins. Deviation: none. Defaults as in section 4.3; the clamp is a parameter, since access-delay jitter
+//! of tens of milliseconds would end slow start too early on some satellite paths.
 
 use bentpipe_base::Duration;
 
@@ -74,7 +74,8 @@ impl Hystart {
         self.phase
     }
 
-    /// Takes an acknowledgment's RTT sample; `round_ended` when it closes a round. Returns the phase after it.
+    /// Takes an acknowledgment's RTT sample; `round_ended` when it closes a round. Returns the phase after
+    /// it.
     pub fn on_ack(&mut self, rtt: Option<Duration>, round_ended: bool) -> Phase {
         if let Some(rtt) = rtt {
             self.round_min = Some(self.round_min.map_or(rtt, |m| m.min(rtt)));

@@ -1,8 +1,9 @@
 //! A law of growth: what the table of schemes needs to know of a file in this folder.
 //!
-//! Each file ends up in a [`Law`]: the parameters that users may set, with their ranges and defaults, and how to build the controller. Scenario files, their
-//! errors, the manual and the JSON schema read the parameters from here, so a new law is known everywhere once it stands in `scheme.rs`.
-//! [`params!`](crate::params) makes the list of parameters and the struct that holds them from one text.
+//! Each file ends up in a [`Law`]: the parameters that users may set, with their ranges and defaults, and how
+//! to build the controller. Scenario files, their errors, the manual and the JSON schema read the parameters
+//! from here, so a new law is known everywhere once it stands in `scheme.rs`. [`params!`](crate::params)
+//! makes the list of parameters and the struct that holds them from one text.
 
 use super::{CongestionControl, Grant, linux, standard};
 use crate::config::Config;
@@ -295,7 +296,8 @@ fields! { f64 => Number, bool => Switch, Duration => Time }
 
 /// Declares the parameters of a law: a struct, its defaults, and what users may write.
 ///
-/// A field is `f64`, `bool` or `Duration`, with its default and, unless it is a switch, its range: `alpha: f64 = 8.0, from 1.0, to 1e4;`.
+/// A field is `f64`, `bool` or `Duration`, with its default and, unless it is a switch, its range:
+/// `alpha: f64 = 8.0, from 1.0, to 1e4;`.
 #[macro_export]
 macro_rules! params {
     ($(#[doc = $doc:literal])* pub struct $Name:ident {

@@ -1,7 +1,7 @@
 //! A controller on a line: one bottleneck, one delay, and an endless sender that obeys window and pace.
 //!
-//! Segments have 1000 B. A lost segment is found when its acknowledgment would have come, and counts as sent again at the end of the stream; recovery lasts until
-//! what was outstanding then has been answered.
+//! Segments have 1000 B. A lost segment is found when its acknowledgment would have come, and counts as sent
+//! again at the end of the stream; recovery lasts until what was outstanding then has been answered.
 
 use super::bench::MSS;
 use super::law::{Growth, Start};

@@ -1,8 +1,9 @@
 //! Congestion control: a scheme hears events and answers one question, [`Plan`].
 //!
-//! The engine asks `plan` before every send and obeys all of it: window, pace, burst, probe segments, rate wish and marking. No scheme
-//! is special to the engine. What was lost, what to resend and how much is in flight is the recovery module's
-//! business; a scheme only says how much it would like to have in flight, and how fast.
+//! The engine asks `plan` before every send and obeys all of it: window, pace, burst, probe segments, rate
+//! wish and marking. No scheme is special to the engine. What was lost, what to resend and how much is in
+//! flight is the recovery module's business; a scheme only says how much it would like to have in flight, and
+//! how fast.
 
 pub mod bbr;
 pub mod bbr3;
@@ -79,7 +80,8 @@ pub struct Probes {
 pub enum ProbeClock {
     /// One per interval.
     Every(Duration),
-    /// This many per segment that an acknowledgment tells of and that lets no data segment go; per acknowledgment that tells of none.
+    /// This many per segment that an acknowledgment tells of and that lets no data segment go; per
+    /// acknowledgment that tells of none.
     PerAck(u8),
     /// One per interval while no data waits for its time, the last data segment counted.
     Spare(Duration),
@@ -185,7 +187,8 @@ pub struct Ack {
     pub round_ended: bool,
     /// State of loss recovery.
     pub episode: Episode,
-    /// What held the sender back before this acknowledgment. A window grows only while [`Limit::CongestionWindow`].
+    /// What held the sender back before this acknowledgment. A window grows only while
+    /// [`Limit::CongestionWindow`].
     pub limited_by: Limit,
     /// The acknowledgment carries an ECN echo.
     pub marked: bool,
@@ -196,7 +199,8 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// True when a window that answers losses may grow by this acknowledgment: new data is acknowledged, the window was the limit, and no loss is being repaired.
+    /// True when a window that answers losses may grow by this acknowledgment: new data is acknowledged, the
+    /// window was the limit, and no loss is being repaired.
     #[inline]
     pub fn may_grow(&self) -> bool {
         self.acked > Size::ZERO
@@ -299,7 +303,8 @@ pub trait CongestionControl: Debug + Send {
     }
 }
 
-/// Builds the controller that `config` names, for segments of `mss` bytes with `headers` bytes before them; `granted` came with the handshake.
+/// Builds the controller that `config` names, for segments of `mss` bytes with `headers` bytes before them;
+/// `granted` came with the handshake.
 pub fn build(
     config: &Config,
     mss: Size,

@@ -1,12 +1,15 @@
 //! One of several connections that carry one transfer, made to share.
 //!
-//! Source: Hacker, Noble, Athey, "Improving Throughput and Maintaining Fairness Using Parallel TCP", INFOCOM 2004: N connections in parallel take N shares from others,
-//! unless each grows by a longer, virtual round trip. AIMD with an increase of a segments per round trip and a cut by half carries, at a loss of p,
+//! Source: Hacker, Noble, Athey, "Improving Throughput and Maintaining Fairness Using Parallel TCP", INFOCOM
+//! 2004: N connections in parallel take N shares from others, unless each grows by a longer, virtual round
+//! trip. AIMD with an increase of a segments per round trip and a cut by half carries, at a loss of p,
 //!   rate = MSS / RTT sqrt(3 a / (2 p))
-//! A virtual round trip of m RTT makes a = 1/m. N connections are together as aggressive as one when N sqrt(1/m) = 1: m = N^2.
-//! Slow start stays as it is, so a transfer in N parts still opens N times as fast; and a single loss still halves one part of N.
-//! Deviation: the paper mixes one standard connection with others of long virtual round trips; here the scenario says for each flow what it is.
-//! Default: one connection, which is RFC 5681. Without the correction N connections are just N flows with any other scheme (`connections = N`).
+//! A virtual round trip of m RTT makes a = 1/m. N connections are together as aggressive as one when N
+//! sqrt(1/m) = 1: m = N^2. Slow start stays as it is, so a transfer in N parts still opens N times as fast;
+//! and a single loss still halves one part of N. Deviation: the paper mixes one standard connection with
+//! others of long virtual round trips; here the scenario says for each flow what it is. Default: one
+//! connection, which is RFC 5681. Without the correction N connections are just N flows with any other scheme
+//! (`connections = N`).
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -20,7 +23,8 @@ const HALF: f64 = 0.5;
 params! {
     /// Parameters of a part.
     pub struct ParallelParams {
-        /// Connections that are together as aggressive as one; the virtual round trip is so many, squared, real ones.
+        /// Connections that are together as aggressive as one; the virtual round trip is so many, squared,
+        /// real ones.
         parts: f64 = 1.0, from 1.0, to 1000.0;
     }
 }
@@ -114,10 +118,12 @@ mod tests {
         assert!((b.round() - 40.0).abs() < 1e-9);
     }
 
-    /// N parts with a saw tooth between W/2 and W send what one does at the same loss: 1 / sqrt(a) per part makes N^2 as many round trips per tooth.
+    /// N parts with a saw tooth between W/2 and W send what one does at the same loss: 1 / sqrt(a) per part
+    /// makes N^2 as many round trips per tooth.
     #[test]
     fn parts_lose_as_seldom_as_they_carry_little() {
-        // one loss in 128 segments: one connection swings between 9.2 and 18.5 segments, a quarter of it carries a quarter
+        // one loss in 128 segments: one connection swings between 9.2 and 18.5 segments, a quarter of it
+        // carries a quarter
         let mean = |parts: f64| {
             let mut b = bench(parts, Some(2));
             let (mut sum, mut rounds, mut sent) = (0.0, 0, 0.0);

@@ -1,21 +1,28 @@
 //! The probing law: what TCP-Peach, TCP-Peach+ and TCP-Swift share.
 //!
-//! Sources: Akyildiz, Morabito, Palazzo, "TCP-Peach" (2001); Akyildiz, Zhang, Fang, "TCP-Peach+" (2002); Leung and Yeung, "TCP-Swift" (2004).
-//! Low-priority copies ask the path whether there is room; each acknowledged one opens the window by a segment:
-//!   start:     one segment (or the initial window), then a copy every tau = RTT / n until n are out; cwnd += 1 per probe ACK: n segments after two round trips
-//!   recovery:  W0 = cwnd, cwnd = W0/2, aosn = W0 copies to send, wdsn = W0/2 probe ACKs to ignore; an ACK that lets no data go sends 2 copies
-//!   probe ACK: if wdsn > 0: wdsn -= 1, else cwnd += 1; so a congested path, which drops the copies that did not fit into the halved window, gives nothing
-//!   expanding: from the end of recovery to the ACK of the last data sent in it (the window expanding period); then congestion avoidance
-//! The figure of speedy recovery in the Swift paper cannot be meant as printed (no line halves cwnd, and then no probe is ever sent); it is read with cwnd = W0/2
-//! and one segment per probe ACK after wdsn of them, which gives the text's W0 probes and W0/2 data segments.
-//! Where queues are not known to serve probes last (`priority` is off) there is no start, and W0/4 copies are sent: fewer than are ignored. They repair, and never open
-//! the window: where they take the place of data an acknowledged one says nothing about room.
-//! Deviations: W0 is what was in flight where that is less. A start ends in congestion avoidance, with the window as the threshold, if more than one in ten of its probes
-//! are missing; else it leaves the threshold alone, and what is below it is slow start. That is the papers' where the start reached the threshold, or the peer's window,
-//! beyond which nothing grows; but `n` may also have been the cap, the window of a SYN, which has no scale (RFC 7323, section 2.2), or one that the peer opens later.
-//! One that hears of no probe leaves the threshold alone too; one after a timeout lets data ACKs grow the window as in slow start, since most of what is sent then are
-//! repairs.
-//! Defaults: n = 64, LE (RFC 8622).
+//! Sources: Akyildiz, Morabito, Palazzo, "TCP-Peach" (2001); Akyildiz, Zhang, Fang, "TCP-Peach+" (2002);
+//! Leung and Yeung, "TCP-Swift" (2004). Low-priority copies ask the path whether there is room; each
+//! acknowledged one opens the window by a segment:
+//!   start:     one segment (or the initial window), then a copy every tau = RTT / n until n are out; cwnd +=
+//!              1 per probe ACK: n segments after two round trips
+//!   recovery:  W0 = cwnd, cwnd = W0/2, aosn = W0 copies to send, wdsn = W0/2 probe ACKs to ignore; an ACK
+//!              that lets no data go sends 2 copies
+//!   probe ACK: if wdsn > 0: wdsn -= 1, else cwnd += 1; so a congested path, which drops the copies that did
+//!              not fit into the halved window, gives nothing
+//!   expanding: from the end of recovery to the ACK of the last data sent in it (the window expanding
+//!              period); then congestion avoidance
+//! The figure of speedy recovery in the Swift paper cannot be meant as printed (no line halves cwnd, and then
+//! no probe is ever sent); it is read with cwnd = W0/2 and one segment per probe ACK after wdsn of them,
+//! which gives the text's W0 probes and W0/2 data segments. Where queues are not known to serve probes last
+//! (`priority` is off) there is no start, and W0/4 copies are sent: fewer than are ignored. They repair, and
+//! never open the window: where they take the place of data an acknowledged one says nothing about room.
+//! Deviations: W0 is what was in flight where that is less. A start ends in congestion avoidance, with the
+//! window as the threshold, if more than one in ten of its probes are missing; else it leaves the threshold
+//! alone, and what is below it is slow start. That is the papers' where the start reached the threshold, or
+//! the peer's window, beyond which nothing grows; but `n` may also have been the cap, the window of a SYN,
+//! which has no scale (RFC 7323, section 2.2), or one that the peer opens later. One that hears of no probe
+//! leaves the threshold alone too; one after a timeout lets data ACKs grow the window as in slow start, since
+//! most of what is sent then are repairs. Defaults: n = 64, LE (RFC 8622).
 
 use super::law::Start;
 use super::standard::Window;
@@ -24,17 +31,20 @@ use super::{
 };
 use bentpipe_base::{Cx, Dscp, Duration, Instant, Rate, Size};
 
-/// The parameter that says whether queues on the way serve probes last, in all three schemes: who knows the network sets it where the user does not.
+/// The parameter that says whether queues on the way serve probes last, in all three schemes: who knows the
+/// network sets it where the user does not.
 pub const ASSUME_PRIORITY: &str = "assume_priority";
 /// The parameter with the code point of probes.
 pub const PROBE_DSCP: &str = "probe_dscp";
 
 const HALF: f64 = 0.5;
-/// Share of a start's probes that have come back where there is room for all of them; the rest may be lost by errors.
+/// Share of a start's probes that have come back where there is room for all of them; the rest may be lost by
+/// errors.
 const NEARLY_ALL: f64 = 0.9;
 /// Copies per acknowledgment in recovery.
 const COPIES: u8 = 2;
-/// Segments that an acknowledgment lets go in recovery; the papers give no value, and this is what was usual (Fall and Floyd, 1996).
+/// Segments that an acknowledgment lets go in recovery; the papers give no value, and this is what was usual
+/// (Fall and Floyd, 1996).
 const MAX_BURST: u64 = 4;
 
 /// What tells the three schemes apart, and what users may set.
@@ -57,7 +67,8 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Peach's and Peach+'s, who differ in what a probe copies: what the window expanding period and partial acknowledgments add is Swift's.
+    /// Peach's and Peach+'s, who differ in what a probe copies: what the window expanding period and partial
+    /// acknowledgments add is Swift's.
     pub(super) fn of_peach(carry: ProbeCarry, priority: bool, cap: f64, dscp: f64) -> Self {
         Self {
             carry,
@@ -76,8 +87,9 @@ impl Switches {
 pub enum Expands {
     /// Never.
     Never,
-    /// Once `share` of the probes sent in this episode came back, and at least half a window of them; and not above the window before the loss. Nothing adds a segment
-    /// where `backlog` of our segments waited in queues at the loss.
+    /// Once `share` of the probes sent in this episode came back, and at least half a window of them; and not
+    /// above the window before the loss. Nothing adds a segment where `backlog` of our segments waited in
+    /// queues at the loss.
     Gated {
         /// Share of the probes.
         share: f64,

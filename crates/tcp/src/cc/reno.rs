@@ -1,7 +1,7 @@
 //! Reno growth.
 //!
-//! Source: RFC 5681. Slow start below ssthresh, one segment per round trip above it, half the flight on a loss.
-//! Serves `reno`, `newreno`, `sack` and `rate-halving`: they differ in recovery, not in growth.
+//! Source: RFC 5681. Slow start below ssthresh, one segment per round trip above it, half the flight on a
+//! loss. Serves `reno`, `newreno`, `sack` and `rate-halving`: they differ in recovery, not in growth.
 //! Deviation: none. ECN echo as a loss (RFC 3168, section 6.1.2).
 
 use super::law::Law;

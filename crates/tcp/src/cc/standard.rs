@@ -1,11 +1,12 @@
 //! The standard window: what RFC 5681 gives every loss-based scheme.
 //!
-//! Source: RFC 5681. Slow start: cwnd += min(acked, SMSS) per ACK. Congestion avoidance: cwnd += SMSS*SMSS/cwnd per ACK, kept
-//! exactly by adding up acknowledged bytes until they make a window. Loss: ssthresh = max(FlightSize * factor, 2 SMSS).
-//! Timeout: cwnd = 1 SMSS; a repeated timeout holds ssthresh. An undo puts the values back.
-//! Deviation: a timeout reduces from min(FlightSize, cwnd). Within fast recovery FlightSize still is the window of before the first loss, so that alone
-//! would make the second signal cost nothing; RFC 5681, equation 4 is an upper bound, and BSD and ns-2 take the window in force.
-//! Defaults: initial window and threshold come from the host's configuration.
+//! Source: RFC 5681. Slow start: cwnd += min(acked, SMSS) per ACK. Congestion avoidance: cwnd +=
+//! SMSS*SMSS/cwnd per ACK, kept exactly by adding up acknowledged bytes until they make a window. Loss:
+//! ssthresh = max(FlightSize * factor, 2 SMSS). Timeout: cwnd = 1 SMSS; a repeated timeout holds ssthresh. An
+//! undo puts the values back. Deviation: a timeout reduces from min(FlightSize, cwnd). Within fast recovery
+//! FlightSize still is the window of before the first loss, so that alone would make the second signal cost
+//! nothing; RFC 5681, equation 4 is an upper bound, and BSD and ns-2 take the window in force. Defaults:
+//! initial window and threshold come from the host's configuration.
 
 use super::{LossCause, Path};
 use bentpipe_base::Size;
@@ -87,7 +88,8 @@ impl Window {
         self.cwnd as f64 / self.mss as f64
     }
 
-    /// Adds `segments`, which need not be whole and may be negative; fractions of a byte are kept for the next time.
+    /// Adds `segments`, which need not be whole and may be negative; fractions of a byte are kept for the
+    /// next time.
     pub fn add(&mut self, segments: f64) {
         let wished = self.cwnd as f64 + self.fraction + segments * self.mss as f64;
         let cwnd = wished.max(self.mss as f64).min(u64::MAX as f64 / 2.0);
@@ -106,12 +108,14 @@ impl Window {
         (self.ssthresh != u64::MAX).then_some(Size(self.ssthresh))
     }
 
-    /// What a loss reduces where the law says "the window": the window, if it was used up to the segment that did not fit; else the flight.
+    /// What a loss reduces where the law says "the window": the window, if it was used up to the segment that
+    /// did not fit; else the flight.
     pub const fn used(&self, path: &Path) -> Size {
         if path.flight.0 + self.mss > self.cwnd { Size(self.cwnd) } else { path.flight }
     }
 
-    /// Answers a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh; or from the window in force and one segment after a timeout.
+    /// Answers a loss: ssthresh = max(FlightSize * factor, 2 SMSS), cwnd = ssthresh; or from the window in
+    /// force and one segment after a timeout.
     pub fn reduce(&mut self, path: &Path, cause: LossCause, factor: f64) {
         let base = match cause {
             LossCause::Timeout => Size(path.flight.0.min(self.cwnd)),
@@ -140,7 +144,8 @@ impl Window {
         self.ssthresh = self.ssthresh.max(self.before.1);
     }
 
-    /// Comes down to `window` after an idle time, remembering three quarters of the old one (RFC 7661, section 4.4.3).
+    /// Comes down to `window` after an idle time, remembering three quarters of the old one (RFC 7661,
+    /// section 4.4.3).
     pub fn restart(&mut self, window: Size) {
         if window.0 < self.cwnd {
             self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
@@ -150,7 +155,8 @@ impl Window {
     }
 }
 
-/// Spreads the bits of `x`: the finisher of `SplitMix64` (Steele, Lea, Flood, 2014). For laws that must not all do the same at once: they have no random stream.
+/// Spreads the bits of `x`: the finisher of `SplitMix64` (Steele, Lea, Flood, 2014). For laws that must not
+/// all do the same at once: they have no random stream.
 pub(crate) const fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,14 +1,15 @@
 //! TCP Vegas.
 //!
-//! Source: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance", SIGCOMM 1994, with ns-2's
-//! defaults. Once per round trip:
-//!   expected = window / BaseRTT, actual = bytes sent in the round / its RTT, diff = (expected - actual) * BaseRTT.
-//! Avoidance: diff < alpha: +1 segment over the next round; diff > beta: -1 segment; else hold.
-//! Slow start: doubles every other round; diff > gamma ends it and takes 1/8 off.
-//! Loss: window * 3/4 for a first retransmission, 1/2 for a repeated one, and only if the lost segment was sent after the last
-//! cut. Vegas' early retransmission is loss detection and lives in `recovery/early.rs`.
-//! Deviations: as ns-2, a cut ends slow start for good (ssthresh = 2 segments); a timeout leaves one segment and
-//! ssthresh at half the flight. Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
+//! Source: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance",
+//! SIGCOMM 1994, with ns-2's defaults. Once per round trip:
+//!   expected = window / BaseRTT, actual = bytes sent in the round / its RTT, diff = (expected - actual) *
+//!     BaseRTT.
+//! Avoidance: diff < alpha: +1 segment over the next round; diff > beta: -1 segment; else hold. Slow start:
+//! doubles every other round; diff > gamma ends it and takes 1/8 off. Loss: window * 3/4 for a first
+//! retransmission, 1/2 for a repeated one, and only if the lost segment was sent after the last cut. Vegas'
+//! early retransmission is loss detection and lives in `recovery/early.rs`. Deviations: as ns-2, a cut ends
+//! slow start for good (ssthresh = 2 segments); a timeout leaves one segment and ssthresh at half the flight.
+//! Defaults alpha 1, beta 3, gamma 1 segment (ns-2); Linux has 2, 4, 1.
 
 use super::law::{Law, Misfit, Params as _, Values};
 use super::standard::Window;

@@ -1,18 +1,20 @@
 //! TCP Westwood+.
 //!
-//! Source: Mascolo, Grieco, Ferorelli, Camarda, Piccoli, "Performance evaluation of Westwood+ TCP congestion control", Performance Evaluation 55, 2004.
-//! The sender measures at what rate its data arrive, once per round trip, and after a loss goes back to what that rate fills, not to half:
+//! Source: Mascolo, Grieco, Ferorelli, Camarda, Piccoli, "Performance evaluation of Westwood+ TCP congestion
+//! control", Performance Evaluation 55, 2004. The sender measures at what rate its data arrive, once per
+//! round trip, and after a loss goes back to what that rate fills, not to half:
 //!   b_k = bytes delivered in the round / its length,   BWE = 0.9 BWE + 0.1 b_k
 //!   three duplicate ACKs: ssthresh = max(BWE RTTmin, 2 segments), cwnd = min(cwnd, ssthresh)
 //!   timeout: the same ssthresh, cwnd = 1 segment
-//! Growth is RFC 5681's. A random loss on a path whose queue is empty takes nothing: BWE RTTmin then is the window; after a congestion loss it is the window less
-//! what was queued.
-//! Deviations: a round is at least 50 ms, as in Linux, for paths so short that a round holds no more than an ACK or two. ECN marks are answered like losses.
-//! RTTmin is the smallest round trip of the whole connection.
-//! Linux filters twice with 7/8 (`twice = true`, `memory = 0.875`), which lags fourteen rounds behind a growing window, the paper's filter nine. And it halves the
-//! window first, and sets it to what the rate fills when the losses are repaired (`late = true`): so each repair is measured as a round at half the rate, and where every
-//! third round has a loss the estimate goes down with it. That is the Westwood of ns-2's Linux agents, and why ours gets a quarter more there at a loss of 1e-2.
-//! Default: weight 0.9 of the old estimate.
+//! Growth is RFC 5681's. A random loss on a path whose queue is empty takes nothing: BWE RTTmin then is the
+//! window; after a congestion loss it is the window less what was queued. Deviations: a round is at least 50
+//! ms, as in Linux, for paths so short that a round holds no more than an ACK or two. ECN marks are answered
+//! like losses. RTTmin is the smallest round trip of the whole connection. Linux filters twice with 7/8
+//! (`twice = true`, `memory = 0.875`), which lags fourteen rounds behind a growing window, the paper's filter
+//! nine. And it halves the window first, and sets it to what the rate fills when the losses are repaired
+//! (`late = true`): so each repair is measured as a round at half the rate, and where every third round has a
+//! loss the estimate goes down with it. That is the Westwood of ns-2's Linux agents, and why ours gets a
+//! quarter more there at a loss of 1e-2. Default: weight 0.9 of the old estimate.
 
 use super::law::{Law, Params as _};
 use super::standard::Window;
@@ -30,7 +32,8 @@ params! {
         memory: f64 = 0.9, from 0.0, to 0.999;
         /// Filter twice, one after the other, as Linux does with a memory of 0.875.
         twice: bool = false;
-        /// A loss halves the window; it is set to what the rate fills when the losses are repaired, as Linux does.
+        /// A loss halves the window; it is set to what the rate fills when the losses are repaired, as Linux
+        /// does.
         late: bool = false;
     }
 }
@@ -153,7 +156,8 @@ mod tests {
         Bench::new(Growth::of(&LAW), Duration::from_millis(100), iw, Some(ssthresh))
     }
 
-    /// The window of a path without a queue is what the estimate fills: a random loss takes no more than the estimate lags behind.
+    /// The window of a path without a queue is what the estimate fills: a random loss takes no more than the
+    /// estimate lags behind.
     #[test]
     fn a_random_loss_takes_little() {
         let mut b = bench(40, 2);

@@ -1,7 +1,8 @@
 //! The largest of the last values.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.1.3, which asks for the largest over a window of rounds. Values that a later and larger one
-//! has overtaken are dropped, so what is kept falls from front to back, and the front is the answer. Exact, where Kathleen Nichols' filter keeps three values.
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.1.3, which asks for the largest over a
+//! window of rounds. Values that a later and larger one has overtaken are dropped, so what is kept falls from
+//! front to back, and the front is the answer. Exact, where Kathleen Nichols' filter keeps three values.
 
 use std::collections::VecDeque;
 

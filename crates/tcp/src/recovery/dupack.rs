@@ -1,11 +1,11 @@
 //! Reno and NewReno: three duplicate ACKs.
 //!
-//! Source: RFC 5681, section 3.2, and RFC 6582. The third duplicate ACK resends the first segment; every further one says that a segment
-//! has left the network. NewReno: a partial ACK resends the next hole at once and keeps the episode; the window deflates by what was
-//! acknowledged less one segment. Reno: any new ACK ends the episode.
-//! Both: no second fast retransmit until more than the window in which the last loss was found (`recover`) is acknowledged, which
-//! RFC 6582 asks for and ns-2's Reno does too; such a loss waits for the timer. The retransmission timer restarts on the first partial ACK only.
-//! Deviation: none.
+//! Source: RFC 5681, section 3.2, and RFC 6582. The third duplicate ACK resends the first segment; every
+//! further one says that a segment has left the network. NewReno: a partial ACK resends the next hole at once
+//! and keeps the episode; the window deflates by what was acknowledged less one segment. Reno: any new ACK
+//! ends the episode. Both: no second fast retransmit until more than the window in which the last loss was
+//! found (`recover`) is acknowledged, which RFC 6582 asks for and ns-2's Reno does too; such a loss waits for
+//! the timer. The retransmission timer restarts on the first partial ACK only. Deviation: none.
 
 use super::{AckView, DUP_THRESH, Finding, Recovery};
 use crate::board::Scoreboard;

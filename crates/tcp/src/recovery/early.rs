@@ -1,10 +1,9 @@
 //! Vegas' early retransmission.
 //!
-//! Source: Brakmo et al. 1994, section 3.1. On the first duplicate ACK, and on the first two ACKs after a retransmission, the oldest
-//! segment is resent if it was sent longer ago than a fine-grained timeout; so neither three duplicate ACKs nor a
-//! coarse timer are needed for a second loss in the same window.
-//! Fine timeout as in ns-2: (SRTT + 2 RTTVAR) * 17/16.
-//! Deviation: none known.
+//! Source: Brakmo et al. 1994, section 3.1. On the first duplicate ACK, and on the first two ACKs after a
+//! retransmission, the oldest segment is resent if it was sent longer ago than a fine-grained timeout; so
+//! neither three duplicate ACKs nor a coarse timer are needed for a second loss in the same window. Fine
+//! timeout as in ns-2: (SRTT + 2 RTTVAR) * 17/16. Deviation: none known.
 
 use super::{AckView, DUP_THRESH, Finding, Recovery};
 use crate::board::Scoreboard;

@@ -1,9 +1,11 @@
 //! F-RTO: was the timeout spurious?
 //!
-//! Source: RFC 5682, section 2.1 (basic) and 3.1 (with SACK). After a timeout the first segment is resent. If the next ACK advances (but not past what was sent before
-//! the timeout), up to two new segments go out in place of retransmissions; if the ACK after that advances too, for data that was never resent, the
-//! originals are arriving and the timeout was spurious. A duplicate ACK at either step ends the test: the timeout was right.
-//! Deviation: none. The response is to put back the window from before the timeout (RFC 5682 leaves it open; RFC 4015 does this).
+//! Source: RFC 5682, section 2.1 (basic) and 3.1 (with SACK). After a timeout the first segment is resent. If
+//! the next ACK advances (but not past what was sent before the timeout), up to two new segments go out in
+//! place of retransmissions; if the ACK after that advances too, for data that was never resent, the
+//! originals are arriving and the timeout was spurious. A duplicate ACK at either step ends the test: the
+//! timeout was right. Deviation: none. The response is to put back the window from before the timeout (RFC
+//! 5682 leaves it open; RFC 4015 does this).
 
 use super::AckView;
 use crate::board::Scoreboard;

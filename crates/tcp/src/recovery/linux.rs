@@ -1,13 +1,16 @@
 //! Loss recovery where Linux departs from the RFCs that the other files name.
 //!
 //! Source: the behaviour of Linux 6.x.
-//! - Without SACK each duplicate ACK counts as a segment delivered, for the reduction too; an ACK of the hole delivers what the duplicates did not.
-//! - Without SACK an episode lasts until something beyond what was sent as it began is acknowledged (RFC 6582, section 6, "avoiding multiple fast retransmits").
-//! - A timeout gives up what was sent a round trip ago or earlier, and the first segment (RFC 8985, section 6.3). It lowers the threshold unless an episode
-//!   that has done so is still on.
-//! - A mark lowers the window by PRR (`tcp_enter_cwr`), outside any episode; a loss found meanwhile goes on with that reduction.
-//! - F-RTO is for the first timeout of an episode and repeated ones, not for one within fast recovery; any acknowledgment of data that was sent before the
-//!   timeout and never resent says that it was spurious.
+//! - Without SACK each duplicate ACK counts as a segment delivered, for the reduction too; an ACK of the hole
+//!   delivers what the duplicates did not.
+//! - Without SACK an episode lasts until something beyond what was sent as it began is acknowledged (RFC
+//!   6582, section 6, "avoiding multiple fast retransmits").
+//! - A timeout gives up what was sent a round trip ago or earlier, and the first segment (RFC 8985, section
+//!   6.3). It lowers the threshold unless an episode that has done so is still on.
+//! - A mark lowers the window by PRR (`tcp_enter_cwr`), outside any episode; a loss found meanwhile goes on
+//!   with that reduction.
+//! - F-RTO is for the first timeout of an episode and repeated ones, not for one within fast recovery; any
+//!   acknowledgment of data that was sent before the timeout and never resent says that it was spurious.
 
 use super::{AckView, Finding, Recovery};
 use crate::board::Scoreboard;
@@ -16,7 +19,8 @@ use crate::scheme::Reduction;
 use bentpipe_base::{Instant, Size};
 
 impl Recovery {
-    /// Bytes that this acknowledgment delivered, short segments counted as full ones and duplicate ACKs counted. Asked before anything else is done about it.
+    /// Bytes that this acknowledgment delivered, short segments counted as full ones and duplicate ACKs
+    /// counted. Asked before anything else is done about it.
     pub(super) const fn linux_delivered(&self, view: &AckView<'_>) -> u64 {
         if self.sack {
             return view.digest.segments * view.mss;
@@ -38,7 +42,8 @@ impl Recovery {
         board.una() > self.recover || (board.una() == self.recover && !held)
     }
 
-    /// Without SACK, after a timeout: a duplicate ACK says that new data arrived which F-RTO sent, so that something may be resent in its place.
+    /// Without SACK, after a timeout: a duplicate ACK says that new data arrived which F-RTO sent, so that
+    /// something may be resent in its place.
     pub(super) fn linux_duplicates(&mut self, board: &Scoreboard, view: &AckView<'_>) {
         if view.digest.acked > 0 {
             self.credit = 0;
@@ -47,16 +52,16 @@ impl Recovery {
         }
     }
 
-    /// Without SACK, in fast recovery: duplicates are counted down to none and not below, so nothing seems in flight that is not. True when the ACK
-    /// covers all that was sent before the episode.
+    /// Without SACK, in fast recovery: duplicates are counted down to none and not below, so nothing seems in
+    /// flight that is not. True when the ACK covers all that was sent before the episode.
     pub(super) fn linux_counts_down(&mut self, board: &Scoreboard) -> bool {
         let over = board.is_empty() || board.una() >= self.recover;
         self.credit = if over { 0 } else { self.credit.max(0) };
         over
     }
 
-    /// With SACK: an episode begins whenever something is lost and none is on. So where one ends and leaves what was lost in it later, the next begins at once,
-    /// and the window is lowered again.
+    /// With SACK: an episode begins whenever something is lost and none is on. So where one ends and leaves
+    /// what was lost in it later, the next begins at once, and the window is lowered again.
     pub(super) const fn linux_begins(&self, board: &Scoreboard) -> bool {
         self.linux && board.lost() > 0
     }
@@ -75,12 +80,14 @@ impl Recovery {
         }
     }
 
-    /// CWR has reached the receiver: more is acknowledged than was sent before it. True when the reduction ended.
+    /// CWR has reached the receiver: more is acknowledged than was sent before it. True when the reduction
+    /// ended.
     pub(super) fn linux_mark_ends(&mut self, board: &Scoreboard) -> bool {
         self.reducing.take_if(|end| board.una() > *end).is_some()
     }
 
-    /// A loss that was found while a mark lowers the window lowers it no further (`tcp_enter_recovery`): its episode goes on with the same reduction.
+    /// A loss that was found while a mark lowers the window lowers it no further (`tcp_enter_recovery`): its
+    /// episode goes on with the same reduction.
     pub(super) fn linux_goes_on(&mut self, finding: &mut Finding) {
         if self.episode == Episode::Fast && self.reducing.take().is_some() {
             finding.loss = None;
@@ -116,7 +123,8 @@ impl Recovery {
         loss
     }
 
-    /// F-RTO, as far as one acknowledgment decides it: data from before the timeout that was never resent arrives.
+    /// F-RTO, as far as one acknowledgment decides it: data from before the timeout that was never resent
+    /// arrives.
     pub(super) fn linux_spurious(&mut self, view: &AckView<'_>, finding: &mut Finding) -> bool {
         let original = view.digest.original_least.is_some_and(|end| end <= self.frto.recover());
         let sure = self.sack || !view.digest.resent_acked;

@@ -1,15 +1,17 @@
 //! Loss recovery: which bytes are lost, what to resend, how much is in flight.
 //!
 //! Three separate questions, each answered in files of its own:
-//! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in `early.rs`), `sack.rs` (RFC 6675),
-//!   `rack.rs` (RFC 8985);
-//! - reduction, how the window comes down during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937), `speedy.rs` (TCP-Swift), or at once;
+//! - detection: `dupack.rs` (Reno RFC 5681, NewReno RFC 6582, Vegas' early retransmission in `early.rs`),
+//!   `sack.rs` (RFC 6675), `rack.rs` (RFC 8985);
+//! - reduction, how the window comes down during fast recovery: `rate_halving.rs`, `prr.rs` (RFC 9937),
+//!   `speedy.rs` (TCP-Swift), or at once;
 //! - doubt: `frto.rs` (RFC 5682) finds spurious timeouts.
 //!
 //! Where a host is a Linux host, `linux.rs` and `prr_linux.rs` say what differs.
 //!
-//! Without SACK each duplicate ACK means that one segment has left the network, so `in_flight` is the flight less one segment per
-//! duplicate ACK. That is RFC 5681's window inflation seen from the other side; no scheme ever sees an inflated window.
+//! Without SACK each duplicate ACK means that one segment has left the network, so `in_flight` is the flight
+//! less one segment per duplicate ACK. That is RFC 5681's window inflation seen from the other side; no
+//! scheme ever sees an inflated window.
 
 mod dupack;
 mod early;
@@ -41,8 +43,8 @@ pub struct AckView<'a> {
     pub now: Instant,
     /// What it changed on the scoreboard.
     pub digest: &'a Digest,
-    /// It is a duplicate: nothing new cumulatively, data outstanding, no data of its own, window unchanged (RFC 5681),
-    /// or, with SACK, it reports something new (RFC 6675).
+    /// It is a duplicate: nothing new cumulatively, data outstanding, no data of its own, window unchanged
+    /// (RFC 5681), or, with SACK, it reports something new (RFC 6675).
     pub duplicate: bool,
     /// SMSS in bytes.
     pub mss: u64,
@@ -80,8 +82,8 @@ pub struct Recovery {
     /// The episode ends when this is acknowledged.
     recover: u64,
     dup_acks: u32,
-    /// Without SACK: bytes that duplicate ACKs say have left the network, less what partial ACKs deflate; below zero the window is below
-    /// the scheme's.
+    /// Without SACK: bytes that duplicate ACKs say have left the network, less what partial ACKs deflate;
+    /// below zero the window is below the scheme's.
     credit: i64,
     /// Begin of a segment that is sent whatever the window says.
     force: Option<u64>,
@@ -236,7 +238,8 @@ impl Recovery {
                 self.linux_prr.sent();
             }
             _ if self.is_reducing() => self.linux_prr.sent(),
-            // RACK's limited transmit: what SACKs let go before recovery is no part of FlightSize (RFC 5681, section 3.2)
+            // RACK's limited transmit: what SACKs let go before recovery is no part of FlightSize (RFC 5681,
+            // section 3.2)
             Episode::Open if self.params.detection == Detection::Rack && board.sacked() > 0 => {
                 self.limited_sent += len;
             }
@@ -268,7 +271,8 @@ impl Recovery {
             return finding;
         }
         if sent_new && !self.frto.is_active() && !self.linux {
-            // RFC 5682, section 2.1 (3a): the window may be three segments; two were new data, the third is the first hole
+            // RFC 5682, section 2.1 (3a): the window may be three segments; two were new data, the third is
+            // the first hole
             self.force = Some(board.una());
         }
         let ends = if self.linux { self.linux_ends(board) } else { board.una() >= self.recover };
@@ -374,7 +378,8 @@ impl Recovery {
         loss
     }
 
-    /// Segments were cut to `mss` bytes, since the path takes no longer ones: what was marked lost goes again, as after a timeout, but nothing was congested.
+    /// Segments were cut to `mss` bytes, since the path takes no longer ones: what was marked lost goes
+    /// again, as after a timeout, but nothing was congested.
     pub fn resend_cut(&mut self, board: &Scoreboard, mss: u64) {
         self.mss = mss;
         self.frto.stop();
@@ -423,7 +428,8 @@ impl Recovery {
         finding
     }
 
-    /// The segment that RFC 6675's NextSeg rules (3) and (4) would send when there is neither loss nor new data.
+    /// The segment that RFC 6675's NextSeg rules (3) and (4) would send when there is neither loss nor new
+    /// data.
     pub fn speculative(&mut self, board: &mut Scoreboard) -> Option<usize> {
         if self.episode == Episode::Fast && self.params.detection == Detection::Sack {
             self.sack_speculative(board)

@@ -2,7 +2,8 @@
 //!
 //! Source: RFC 9937. Per ACK with DeliveredData, prr_delivered += DeliveredData;
 //!   inflight > ssthresh: sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out
-//!   else: sndcnt = max(prr_delivered - prr_out, DeliveredData), one SMSS more on a safe ACK (una advanced, nothing more lost),
+//!   else: sndcnt = max(prr_delivered - prr_out, DeliveredData), one SMSS more on a safe ACK (una advanced,
+//!         nothing more lost),
 //!         at most ssthresh - inflight.
 //! The first ACK sends at least one segment; cwnd = inflight + sndcnt.
 //! Deviation: none.
@@ -55,7 +56,8 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// The example of RFC 9937's proportional part: 20 in flight, ssthresh 10, one lost: one sent per two delivered.
+    /// The example of RFC 9937's proportional part: 20 in flight, ssthresh 10, one lost: one sent per two
+    /// delivered.
     #[test]
     fn proportional_part_sends_one_for_two() {
         let mut p = Prr::default();

@@ -1,10 +1,12 @@
 //! RACK-TLP: time-based loss detection and the tail loss probe.
 //!
-//! Source: RFC 8985. RACK: a segment is lost if one sent later was delivered and RACK.rtt + reo_wnd have passed since it was sent; the
-//! window is 0 while recovering (or with three SACKed segments) as long as no reordering was seen, else min_RTT/4 times a factor that grows
-//! with DSACKs (up to SRTT). Segments not yet due arm a timer. TLP: 2 SRTT after the last segment or ACK (plus the worst delayed ACK when
-//! one segment is in flight), but no later than the timeout would be, new data or the last segment is sent to draw an ACK.
-//! Deviation: the scoreboard is scanned in sequence order, skipping SACKed ranges, in place of a list in sending order: the result is the same.
+//! Source: RFC 8985. RACK: a segment is lost if one sent later was delivered and RACK.rtt + reo_wnd have
+//! passed since it was sent; the window is 0 while recovering (or with three SACKed segments) as long as no
+//! reordering was seen, else min_RTT/4 times a factor that grows with DSACKs (up to SRTT). Segments not yet
+//! due arm a timer. TLP: 2 SRTT after the last segment or ACK (plus the worst delayed ACK when one segment is
+//! in flight), but no later than the timeout would be, new data or the last segment is sent to draw an ACK.
+//! Deviation: the scoreboard is scanned in sequence order, skipping SACKed ranges, in place of a list in
+//! sending order: the result is the same.
 
 use super::{AckView, DUP_THRESH, Finding, Recovery};
 use crate::board::Scoreboard;
@@ -63,7 +65,8 @@ impl Rack {
         self.deadline = None;
     }
 
-    /// Steps 1 to 3 of section 6.2. Linux (`tcp_rack_advance`) goes by the round trip of the segment that it looked at last, whether or not that was sent last.
+    /// Steps 1 to 3 of section 6.2. Linux (`tcp_rack_advance`) goes by the round trip of the segment that it
+    /// looked at last, whether or not that was sent last.
     fn update(&mut self, board: &Scoreboard, view: &AckView<'_>, linux: bool) {
         let digest = view.digest;
         if digest.original_least.is_some_and(|end| end < self.fack) {
@@ -212,8 +215,9 @@ impl TailProbe {
         self.outstanding.is_some()
     }
 
-    /// Takes an acknowledgment up to `una`; `twice` says that the original and the probe both arrived: a DSACK, or without DSACK a
-    /// duplicate ACK. True when the probe repaired a loss that nothing else saw: the scheme must answer (section 7.4.2).
+    /// Takes an acknowledgment up to `una`; `twice` says that the original and the probe both arrived: a
+    /// DSACK, or without DSACK a duplicate ACK. True when the probe repaired a loss that nothing else saw:
+    /// the scheme must answer (section 7.4.2).
     pub fn on_ack(&mut self, una: u64, twice: bool) -> bool {
         let Some((end, resent)) = self.outstanding else { return false };
         if una < end || (una == end && resent && !twice) {

@@ -1,9 +1,9 @@
 //! SACK-based loss recovery.
 //!
-//! Source: RFC 6675. A segment is lost when three discontiguous SACKed ranges, or more than two segments' bytes, lie above it (IsLost).
-//! Recovery begins on the third duplicate ACK or when the first segment is lost; then, while cwnd - pipe >= SMSS: (1) the lowest lost
-//! segment, (2) new data, (3) an un-SACKed segment below the highest SACKed one, (4) one rescue of the last segment.
-//! Deviation: none.
+//! Source: RFC 6675. A segment is lost when three discontiguous SACKed ranges, or more than two segments'
+//! bytes, lie above it (IsLost). Recovery begins on the third duplicate ACK or when the first segment is
+//! lost; then, while cwnd - pipe >= SMSS: (1) the lowest lost segment, (2) new data, (3) an un-SACKed segment
+//! below the highest SACKed one, (4) one rescue of the last segment. Deviation: none.
 
 use super::{AckView, DUP_THRESH, Finding, Recovery};
 use crate::board::Scoreboard;

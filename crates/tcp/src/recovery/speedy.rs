@@ -1,12 +1,16 @@
 //! What is in flight during speedy recovery.
 //!
-//! Source: TCP-Swift, figure of speedy recovery, in its notation: on the third duplicate ACK `pipe = cwnd - ndupacks + 1`, the last for the retransmission; then
-//! cwnd is halved, and every duplicate ACK takes one from `pipe`. The segment that was lost is not taken off, as RFC 6675's SetPipe would: half a window of duplicate
-//! ACKs lets no data go, and is answered by probes. It leaves `pipe` with the partial ACK that covers it.
-//! So here: RFC 6675's pipe, or without SACK the flight less duplicate ACKs, plus the segment lost first until it is acknowledged.
-//! Deviation: later losses of an episode leave `pipe` when they are found, as in RFC 6675, and a partial ACK takes only what had not left it before. The figure's
-//! counter keeps them, and takes all that a partial ACK covers, so what was SACKed leaves it twice. With three losses in a window of 64 that is a pair of probes fewer, two more new
-//! segments before the first partial ACK, and 18 (20 without `partial_inc`) fewer at the recover ACK: a test counts both. With one loss there is no difference.
+//! Source: TCP-Swift, figure of speedy recovery, in its notation: on the third duplicate ACK
+//! `pipe = cwnd - ndupacks + 1`, the last for the retransmission; then cwnd is halved, and every duplicate
+//! ACK takes one from `pipe`. The segment that was lost is not taken off, as RFC 6675's SetPipe would: half a
+//! window of duplicate ACKs lets no data go, and is answered by probes. It leaves `pipe` with the partial ACK
+//! that covers it. So here: RFC 6675's pipe, or without SACK the flight less duplicate ACKs, plus the segment
+//! lost first until it is acknowledged. Deviation: later losses of an episode leave `pipe` when they are
+//! found, as in RFC 6675, and a partial ACK takes only what had not left it before. The figure's counter
+//! keeps them, and takes all that a partial ACK covers, so what was SACKed leaves it twice. With three losses
+//! in a window of 64 that is a pair of probes fewer, two more new segments before the first partial ACK, and
+//! 18 (20 without `partial_inc`) fewer at the recover ACK: a test counts both. With one loss there is no
+//! difference.
 
 use crate::board::Scoreboard;
 

@@ -24,7 +24,8 @@ fn timed_out(d: &mut Dialogue) -> bool {
     (d.conn.state(), d.event()) == (State::Closed, Some(Event::TimedOut))
 }
 
-/// RFC 9293, section 3.10.8: the user timeout ends the connection, sends nothing, and counts from when the oldest unacknowledged data was sent.
+/// RFC 9293, section 3.10.8: the user timeout ends the connection, sends nothing, and counts from when the
+/// oldest unacknowledged data was sent.
 #[test]
 fn the_user_timeout_ends_a_silent_connection() {
     for stack in BOTH {
@@ -37,7 +38,8 @@ fn the_user_timeout_ends_a_silent_connection() {
     }
 }
 
-/// RFC 9293, section 3.9.1: what is acknowledged in time begins it anew; who has nothing outstanding is never timed out.
+/// RFC 9293, section 3.9.1: what is acknowledged in time begins it anew; who has nothing outstanding is never
+/// timed out.
 #[test]
 fn progress_begins_the_user_timeout_anew() {
     for stack in BOTH {
@@ -55,7 +57,8 @@ fn progress_begins_the_user_timeout_anew() {
     }
 }
 
-/// RFC 9293, section 3.8.3: it is R2, given as a time: longer than the number of timeouts allows, it prevails.
+/// RFC 9293, section 3.8.3: it is R2, given as a time: longer than the number of timeouts allows, it
+/// prevails.
 #[test]
 fn the_user_timeout_outlasts_the_number_of_timeouts() {
     let mut d = Dialogue::established(Config { max_timeouts: 2, ..patient(Stack::Rfc, 100) });
@@ -66,7 +69,8 @@ fn the_user_timeout_outlasts_the_number_of_timeouts() {
     assert!(timed_out(&mut d));
 }
 
-/// RFC 5482, section 1: data that a closed window holds back makes no progress either, though the peer answers every probe.
+/// RFC 5482, section 1: data that a closed window holds back makes no progress either, though the peer
+/// answers every probe.
 #[test]
 fn a_closed_window_does_not_outlast_the_user_timeout() {
     let mut d = Dialogue::established(patient(Stack::Rfc, 20));
@@ -109,7 +113,8 @@ fn keep_alives_are_off_by_default() {
     assert!(KeepAlive::default().idle >= Duration::from_secs(7200));
 }
 
-/// RFC 9293, section 3.8.4: SEG.SEQ is SND.NXT-1, no text; the ACK that it draws, or anything else, begins the silence anew.
+/// RFC 9293, section 3.8.4: SEG.SEQ is SND.NXT-1, no text; the ACK that it draws, or anything else, begins
+/// the silence anew.
 #[test]
 fn a_silent_peer_is_asked() {
     for stack in BOTH {

@@ -13,7 +13,8 @@ fn the_third_duplicate_ack_resends_the_hole() {
     }
     d.at(200).gets_times(2, ACK).silent();
     d.gets(ACK).sends_at(200, data(1, 1000)).silent();
-    // ssthresh is 4 segments and three duplicates have left: 8 <= 4 + 3 + 1 holds new data back until the fifth
+    // ssthresh is 4 segments and three duplicates have left: 8 <= 4 + 3 + 1 holds new data back until the
+    // fifth
     d.gets(ACK).silent();
     d.gets(ACK).sends(data(8001, 1000)).silent();
     // the hole is filled: 4 segments may be in flight, one is

@@ -22,7 +22,8 @@ fn after_our_fin_the_peer_goes_on() {
     d.read(1000);
 }
 
-/// RFC 9293, section 3.6, case 2: after the peer's FIN we go on sending, and close when we like. No TIME-WAIT on this side.
+/// RFC 9293, section 3.6, case 2: after the peer's FIN we go on sending, and close when we like. No TIME-WAIT
+/// on this side.
 #[test]
 fn after_their_fin_we_go_on() {
     let mut d = Dialogue::established(plain());
@@ -109,7 +110,8 @@ fn time_wait_lasts_two_segment_lifetimes() {
     }
 }
 
-/// RFC 9293, section 3.10.7.4, eighth check: in TIME-WAIT the peer's FIN again is acknowledged and restarts the timer.
+/// RFC 9293, section 3.10.7.4, eighth check: in TIME-WAIT the peer's FIN again is acknowledged and restarts
+/// the timer.
 #[test]
 fn time_wait_begins_anew_with_a_repeated_fin() {
     let mut d = in_time_wait(plain());
@@ -144,8 +146,8 @@ fn a_fin_beyond_a_gap_waits() {
     );
 }
 
-/// RFC 9293, section 3.6: a FIN is the end of a stream. Text beyond it, or another end elsewhere, is a lie and not taken: else what is readable would count
-/// a place that never held a byte.
+/// RFC 9293, section 3.6: a FIN is the end of a stream. Text beyond it, or another end elsewhere, is a lie
+/// and not taken: else what is readable would count a place that never held a byte.
 #[test]
 fn a_stream_ends_once() {
     let mut d = Dialogue::established(plain());
@@ -165,7 +167,8 @@ fn a_stream_ends_once() {
     assert_eq!((d.conn.state(), d.conn.readable()), (State::Established, 600));
 }
 
-/// RFC 9293, section 3.10.7.4, eighth check: so is any FIN that lies within the window. Text without one is ignored; Linux (`tcp_timewait_state_process`) answers it as well.
+/// RFC 9293, section 3.10.7.4, eighth check: so is any FIN that lies within the window. Text without one is
+/// ignored; Linux (`tcp_timewait_state_process`) answers it as well.
 #[test]
 fn a_fin_within_the_window_is_acknowledged_in_time_wait() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -185,7 +188,8 @@ fn a_fin_within_the_window_is_acknowledged_in_time_wait() {
     }
 }
 
-/// The same in the other states that follow a FIN: a second end of the stream is acknowledged as the first was, and taken by nobody.
+/// The same in the other states that follow a FIN: a second end of the stream is acknowledged as the first
+/// was, and taken by nobody.
 #[test]
 fn a_second_fin_is_only_acknowledged() {
     let mut d = Dialogue::established(plain());

@@ -15,7 +15,8 @@ fn cubic(params: CubicParams) -> Config {
     config
 }
 
-/// `n` segments in flight, the first is lost and repaired: the clock stands at `ms`, an RTT of half a second later.
+/// `n` segments in flight, the first is lost and repaired: the clock stands at `ms`, an RTT of half a second
+/// later.
 fn after_loss(params: CubicParams, n: u32, ms: u64) -> Dialogue {
     let mut d = Dialogue::flying(cubic(params), n);
     d.at(ms);
@@ -58,7 +59,8 @@ fn a_loss_leaves_beta() {
     }
 }
 
-/// RFC 9438, section 4.10: slow start runs while cwnd is no more than ssthresh: the first ACK after recovery adds a segment.
+/// RFC 9438, section 4.10: slow start runs while cwnd is no more than ssthresh: the first ACK after recovery
+/// adds a segment.
 #[test]
 fn at_ssthresh_slow_start_runs() {
     let mut d = after_loss(CubicParams::default(), 20, 200);
@@ -95,7 +97,8 @@ fn fast_convergence_lowers_the_plateau() {
     }
 }
 
-/// RFC 9438, section 4.3: in the Reno-friendly region the window is W_est: 0.53 segments more in each round, one once it was there before.
+/// RFC 9438, section 4.3: in the Reno-friendly region the window is W_est: 0.53 segments more in each round,
+/// one once it was there before.
 #[test]
 fn short_round_trips_follow_reno() {
     let mut d = Dialogue::flying(cubic(CubicParams::default()), 10);
@@ -148,7 +151,8 @@ fn the_clock_stops_while_the_window_is_not_the_limit() {
     assert!(d.cwnd() < before + 8000, "no jump: {before} {full:?}");
 }
 
-/// RFC 9406, section 4.2: a rise of the RTT slows slow start down to a quarter; after five such rounds it is over.
+/// RFC 9406, section 4.2: a rise of the RTT slows slow start down to a quarter; after five such rounds it is
+/// over.
 #[test]
 fn hystart_leaves_slow_start_by_css() {
     let mut d = Dialogue::flying(cubic(CubicParams::default()), 8);

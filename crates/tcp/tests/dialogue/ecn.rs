@@ -22,7 +22,8 @@ fn flagged(flags: Flags, ecn: Ecn, want: Want) -> Want {
     Want { flags: Some(flags), ecn: Some(ecn), ..want }
 }
 
-/// RFC 3168, section 6.1.1: the SYN asks with ECE and CWR; once the SYN/ACK says ECE, new data is ECT. The SYN is not.
+/// RFC 3168, section 6.1.1: the SYN asks with ECE and CWR; once the SYN/ACK says ECE, new data is ECT. The
+/// SYN is not.
 #[test]
 fn a_syn_asks_with_ece_and_cwr() {
     let mut d = Dialogue::connect(ecn());
@@ -31,7 +32,8 @@ fn a_syn_asks_with_ece_and_cwr() {
     d.write(1000).sends(flagged(NONE, Ecn::Ect0, data(1, 1000)));
 }
 
-/// RFC 3168, section 6.1.1.1: what stays without an answer goes again without asking; an answer that says ECE is to the first all the same.
+/// RFC 3168, section 6.1.1.1: what stays without an answer goes again without asking; an answer that says ECE
+/// is to the first all the same.
 #[test]
 fn a_syn_that_goes_again_does_not_ask() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -48,7 +50,8 @@ fn a_syn_that_goes_again_does_not_ask() {
     }
 }
 
-/// `tcp_ecn = 2` of Linux: who only answers does not ask, agrees where asked, and takes no agreement that it did not ask for.
+/// `tcp_ecn = 2` of Linux: who only answers does not ask, agrees where asked, and takes no agreement that it
+/// did not ask for.
 #[test]
 fn who_only_answers_does_not_ask() {
     assert_eq!(Config::linux().ecn, EcnUse::Answer);
@@ -119,7 +122,8 @@ fn a_mark_is_echoed_until_cwr() {
     ));
 }
 
-/// RFC 3168, section 6.1.2: an echo halves the window once per window of data; the next new segment says CWR, once.
+/// RFC 3168, section 6.1.2: an echo halves the window once per window of data; the next new segment says CWR,
+/// once.
 #[test]
 fn cwr_is_sent_once_for_each_window() {
     let mut d = agreed(Config { initial_window: 8, ..ecn() });
@@ -139,7 +143,8 @@ fn cwr_is_sent_once_for_each_window() {
     assert!(d.conn.cwnd() < cwnd, "a new window, a new reduction");
 }
 
-/// RFC 3168, section 6.1.2: a window reduced for a loss is told with CWR as well, on new data, not on the retransmission.
+/// RFC 3168, section 6.1.2: a window reduced for a loss is told with CWR as well, on new data, not on the
+/// retransmission.
 #[test]
 fn cwr_follows_a_fast_retransmission() {
     let mut d = agreed(Config { initial_window: 8, ..ecn() });
@@ -194,8 +199,9 @@ fn linux(scheme: &str) -> Dialogue {
     d
 }
 
-/// `tcp_enter_cwr`, `tcp_cwnd_reduction`: a mark lowers the window by PRR: CWR leaves with the first acknowledgment, then one segment for two, until more than the window is
-/// acknowledged. By RFC 3168, section 6.1.2, the window is lowered at once, and CWR waits until it has drained.
+/// `tcp_enter_cwr`, `tcp_cwnd_reduction`: a mark lowers the window by PRR: CWR leaves with the first
+/// acknowledgment, then one segment for two, until more than the window is acknowledged. By RFC 3168, section
+/// 6.1.2, the window is lowered at once, and CWR waits until it has drained.
 #[test]
 fn linux_lowers_the_window_by_prr() {
     for scheme in ["newreno", "sack"] {
@@ -220,7 +226,8 @@ fn linux_lowers_the_window_by_prr() {
     d.gets(echo(acks(7))).sends(flagged(CWR, Ecn::Ect0, data(nth(10), 1000)));
 }
 
-/// `tcp_fastretrans_alert`: the state is held until something beyond it is acknowledged, so that an echo of the same mark does not count again, and nothing grows.
+/// `tcp_fastretrans_alert`: the state is held until something beyond it is acknowledged, so that an echo of
+/// the same mark does not count again, and nothing grows.
 #[test]
 fn linux_holds_until_cwr_has_arrived() {
     let mut d = linux("sack");

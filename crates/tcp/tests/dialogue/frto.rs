@@ -8,20 +8,22 @@ fn flying(n: u32) -> Dialogue {
     Dialogue::flying(config, n)
 }
 
-/// RFC 5682, section 2.1, step 2: the first ACK after the timeout advances: two new segments in place of retransmissions.
+/// RFC 5682, section 2.1, step 2: the first ACK after the timeout advances: two new segments in place of
+/// retransmissions.
 #[test]
 fn new_data_is_sent_after_the_first_ack() {
     let mut d = flying(6);
     d.at(1100).sent(&[0]).gets(acks(1)).sent(&[6, 7]);
 }
 
-/// RFC 5682, section 2.1, step 3b, and RFC 4015, section 3: the second one advances as well: the timeout was spurious, the window of before
-/// is put back, and slow start goes on (ssthresh too).
+/// RFC 5682, section 2.1, step 3b, and RFC 4015, section 3: the second one advances as well: the timeout was
+/// spurious, the window of before is put back, and slow start goes on (ssthresh too).
 #[test]
 fn a_spurious_timeout_is_undone() {
     let mut d = flying(6);
     d.at(1100).sent(&[0]).gets(acks(1)).gets(acks(2)).drain();
-    assert_eq!((d.cwnd(), d.conn.stats().retransmits, d.conn.stats().undone), (7000, 1, 1)); // and one for this ACK
+    // and one for this ACK
+    assert_eq!((d.cwnd(), d.conn.stats().retransmits, d.conn.stats().undone), (7000, 1, 1));
     d.gets(acks(3)).gets(acks(4)).gets(acks(5)).drain();
     assert!(d.cwnd() >= 9000, "{}", d.cwnd());
     assert_eq!(d.conn.stats().retransmits, 1);

@@ -38,7 +38,8 @@ fn ssthresh_is_at_least_two_segments() {
     assert_eq!(d.cwnd(), 2000);
 }
 
-/// RFC 5681, section 3.1: after a timeout the window is one segment, and slow start runs up to half the old flight.
+/// RFC 5681, section 3.1: after a timeout the window is one segment, and slow start runs up to half the old
+/// flight.
 #[test]
 fn a_timeout_leaves_one_segment() {
     let mut d = Dialogue::flying(plain(), 10);
@@ -49,7 +50,8 @@ fn a_timeout_leaves_one_segment() {
     assert_eq!(cwnds, [2000, 3000, 4000, 5000, 5000, 5000, 5000, 5000, 6000, 6000]);
 }
 
-/// RFC 5681, equation 4, is an upper bound: a timeout within fast recovery halves the window that is in force, not the flight of before.
+/// RFC 5681, equation 4, is an upper bound: a timeout within fast recovery halves the window that is in
+/// force, not the flight of before.
 #[test]
 fn a_timeout_in_fast_recovery_halves_the_window_in_force() {
     let mut d = Dialogue::flying(plain_with("newreno"), 16);
@@ -71,7 +73,8 @@ fn ssthresh_is_held_on_a_repeated_timeout() {
     assert_eq!(cwnds, [2000, 3000, 4000, 5000, 5000]);
 }
 
-/// RFC 5681, section 3.1: slow start goes on while the flight of before the timeout is repaired, and avoidance after it.
+/// RFC 5681, section 3.1: slow start goes on while the flight of before the timeout is repaired, and
+/// avoidance after it.
 #[test]
 fn the_window_grows_while_a_timeout_is_repaired() {
     let mut d = Dialogue::flying(plain(), 8);

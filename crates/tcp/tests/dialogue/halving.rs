@@ -4,7 +4,8 @@ use crate::script::{Dialogue, acks, plain_with, sacks};
 use bentpipe_tcp::Growth;
 use bentpipe_tcp::cc::cubic;
 
-/// "The rate-halving algorithm", section 3: one segment for two that are delivered, until half the flight is left.
+/// "The rate-halving algorithm", section 3: one segment for two that are delivered, until half the flight is
+/// left.
 #[test]
 fn one_is_sent_for_two() {
     let mut d = Dialogue::flying(plain_with("rate-halving"), 20);
@@ -28,7 +29,8 @@ fn it_ends_at_half() {
     assert_eq!(d.conn.scoreboard().pipe(), 10_000);
 }
 
-/// "The rate-halving algorithm", section 3: what left before the loss was certain counts: 20 leave, 10 are sent, one by one.
+/// "The rate-halving algorithm", section 3: what left before the loss was certain counts: 20 leave, 10 are
+/// sent, one by one.
 #[test]
 fn duplicates_before_recovery_count() {
     let mut d = Dialogue::flying(plain_with("rate-halving"), 20);

@@ -15,7 +15,8 @@ fn hears(d: &mut Dialogue, position: u64, said: Icmp) -> bool {
     d.with(|c, cx| c.icmp(cx, OURS.at(position), said))
 }
 
-/// RFC 9293, section 3.9.2.2: a hard error ends the call at once; a soft one must not. In Linux (`tcp_v4_err`) both do.
+/// RFC 9293, section 3.9.2.2: a hard error ends the call at once; a soft one must not. In Linux
+/// (`tcp_v4_err`) both do.
 #[test]
 fn an_unreachable_port_ends_the_call() {
     for stack in BOTH {
@@ -79,8 +80,8 @@ fn an_open_connection_outlives_unreachable() {
     }
 }
 
-/// RFC 1191, sections 3 and 6.4; RFC 8201, section 5.4: what is too big goes again at once, in pieces that fit; the window stays, and no timeout is counted. Further messages
-/// about the same flight change nothing.
+/// RFC 1191, sections 3 and 6.4; RFC 8201, section 5.4: what is too big goes again at once, in pieces that
+/// fit; the window stays, and no timeout is counted. Further messages about the same flight change nothing.
 #[test]
 fn too_big_sends_again_in_pieces() {
     for stack in BOTH {
@@ -140,7 +141,8 @@ fn only_what_did_not_arrive_is_cut() {
     assert_eq!(d.conn.state(), State::FinWait2);
 }
 
-/// RFC 5927, section 7.2: where segments as long have arrived, a message waits for a timeout of what it quotes; one whose segment arrives was a lie. Linux believes it.
+/// RFC 5927, section 7.2: where segments as long have arrived, a message waits for a timeout of what it
+/// quotes; one whose segment arrives was a lie. Linux believes it.
 #[test]
 fn a_doubtful_message_waits_for_a_timeout() {
     let mut d = Dialogue::flying(plain(), 4);

@@ -9,7 +9,8 @@ fn jittery() -> Dialogue {
     Dialogue::established(Config { initial_window: 8, jitter, ..plain() })
 }
 
-/// ns-2, tcp.cc, `overhead_`: what allows sending opens an opportunity after a random delay; then all that fits leaves at once.
+/// ns-2, tcp.cc, `overhead_`: what allows sending opens an opportunity after a random delay; then all that
+/// fits leaves at once.
 #[test]
 fn an_opportunity_opens_later_and_lets_all_go() {
     let mut d = jittery();

@@ -1,4 +1,5 @@
-//! A Linux host: what it does otherwise than the RFCs say. Each test names the function of Linux 6.x whose rule it holds.
+//! A Linux host: what it does otherwise than the RFCs say. Each test names the function of Linux 6.x whose
+//! rule it holds.
 
 use crate::script::{ACK, Dialogue, SYN_ACK, Seg, Want, ack, acks, data, nth, plain_with, sacks};
 use bentpipe_base::{Duration, Flags, Size};
@@ -12,7 +13,8 @@ fn flying(scheme: &str, n: u32) -> Dialogue {
     Dialogue::flying(linux(scheme), n)
 }
 
-/// `tcp_event_data_recv`: the first sixteen acknowledgments are not delayed, and again after a pause longer than the timeout.
+/// `tcp_event_data_recv`: the first sixteen acknowledgments are not delayed, and again after a pause longer
+/// than the timeout.
 #[test]
 fn the_first_acknowledgments_are_not_delayed() {
     let delayed = Some(DelayedAck { count: 2, timeout: Duration::from_millis(40) });
@@ -26,7 +28,8 @@ fn the_first_acknowledgments_are_not_delayed() {
     d.at(3000).gets(segment(19)).sends(ack(nth(20)));
 }
 
-/// `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`: a share of the congestion window, in whole segments, whatever is in flight.
+/// `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`: a share of the congestion window, in whole segments,
+/// whatever is in flight.
 #[test]
 fn a_loss_reduces_from_the_window() {
     for (scheme, left) in [("cubic", 14_000), ("sack", 10_000)] {
@@ -36,7 +39,8 @@ fn a_loss_reduces_from_the_window() {
     }
 }
 
-/// `tcp_cwnd_reduction`: the share of what was delivered is taken of the window before, and rounded up to segments.
+/// `tcp_cwnd_reduction`: the share of what was delivered is taken of the window before, and rounded up to
+/// segments.
 #[test]
 fn recovery_sends_by_the_window_of_before() {
     let mut d = flying("sack", 10);
@@ -47,7 +51,8 @@ fn recovery_sends_by_the_window_of_before() {
     d.gets(sacks(0, &[(1, 6)])).sent(&[12]); // ceil(3 * 5/10) is two
 }
 
-/// `tcp_cong_control`: the acknowledgment that ends recovery already makes the window grow, by all that it delivers.
+/// `tcp_cong_control`: the acknowledgment that ends recovery already makes the window grow, by all that it
+/// delivers.
 #[test]
 fn the_end_of_recovery_counts_for_growth() {
     let mut d = flying("sack", 10);
@@ -76,7 +81,8 @@ fn the_smallest_timeout_is_added() {
     d.at(1299).sent(&[]).at(1305).sends(data(nth(1), 1000)); // 200 + 100 + 1000
 }
 
-/// `tcp_schedule_loss_probe`: a probe for a lone segment waits for the smallest timeout as well, one for more for 2 ms.
+/// `tcp_schedule_loss_probe`: a probe for a lone segment waits for the smallest timeout as well, one for more
+/// for 2 ms.
 #[test]
 fn a_lone_segment_is_probed_later() {
     let rto = RtoConfig { min: Duration::from_millis(300), ..RtoConfig::default() };
@@ -88,7 +94,8 @@ fn a_lone_segment_is_probed_later() {
     }
 }
 
-/// `tcp_timeout_mark_lost`, `tcp_enter_loss`: what was sent within the last round trip is not given up, and the window is one more than that.
+/// `tcp_timeout_mark_lost`, `tcp_enter_loss`: what was sent within the last round trip is not given up, and
+/// the window is one more than that.
 #[test]
 fn a_timeout_keeps_what_is_young() {
     let mut d = Dialogue::established(Config { initial_window: 2, ..linux("cubic") });
@@ -112,7 +119,8 @@ fn an_original_after_the_timeout_undoes_it() {
     assert_eq!((d.conn.stats().undone, d.cwnd()), (1, 6000));
 }
 
-/// `tcp_newreno_mark_lost`, `tcp_cwnd_reduction`: without SACK the hole that a partial ACK shows is sent when the reduction allows it.
+/// `tcp_newreno_mark_lost`, `tcp_cwnd_reduction`: without SACK the hole that a partial ACK shows is sent when
+/// the reduction allows it.
 #[test]
 fn a_partial_ack_waits_for_the_reduction() {
     let mut d = flying("newreno", 20);
@@ -123,7 +131,8 @@ fn a_partial_ack_waits_for_the_reduction() {
     d.gets(acks(2)).sends(data(nth(2), 1000));
 }
 
-/// `tcp_fastretrans_alert`: what was lost during recovery and is still missing when it ends lowers the window again.
+/// `tcp_fastretrans_alert`: what was lost during recovery and is still missing when it ends lowers the window
+/// again.
 #[test]
 fn what_recovery_leaves_lost_lowers_the_window_again() {
     let mut d = flying("sack", 20);
@@ -145,7 +154,8 @@ fn duplicates_after_a_timeout_clock_the_resending() {
     d.gets(acks(1)).sent(&[6, 7]).gets(acks(1)).sent(&[1]).gets(acks(1)).sent(&[2]);
 }
 
-/// `tcp_is_non_sack_preventing_reopen`: without SACK recovery lasts until something beyond it is acknowledged.
+/// `tcp_is_non_sack_preventing_reopen`: without SACK recovery lasts until something beyond it is
+/// acknowledged.
 #[test]
 fn recovery_without_sack_ends_beyond_its_data() {
     let mut d = flying("newreno", 10);
@@ -173,7 +183,8 @@ fn idle_time_halves_the_window() {
     assert_eq!(d.cwnd(), before / 2);
 }
 
-/// `bictcp_update`: while no loss is known, and after a timeout, avoidance adds a segment for twenty at the latest.
+/// `bictcp_update`: while no loss is known, and after a timeout, avoidance adds a segment for twenty at the
+/// latest.
 #[test]
 fn without_a_plateau_twenty_segments_add_one() {
     let config = Config { initial_ssthresh: Some(Size(40_000)), ..linux("cubic") };
@@ -182,7 +193,8 @@ fn without_a_plateau_twenty_segments_add_one() {
     assert!(grown.windows(2).all(|w| (2..=3).contains(&(w[1] - w[0]))), "{grown:?}");
 }
 
-/// `tcp_cwnd_validate`: a window that is full counts as used, also while the peer's window or a repair holds the sender.
+/// `tcp_cwnd_validate`: a window that is full counts as used, also while the peer's window or a repair holds
+/// the sender.
 #[test]
 fn a_window_beyond_the_peers_stops_at_twice_of_it() {
     let mut d = Dialogue::established(Config { initial_window: 10, ..linux("sack") });
@@ -198,7 +210,8 @@ fn a_window_beyond_the_peers_stops_at_twice_of_it() {
     assert!((20_000..=41_000).contains(&d.cwnd()), "{}", d.cwnd());
 }
 
-/// `tcp_nagle_check`, `tcp_minshall_update`: a short segment waits only while another short one is unacknowledged (Minshall's variant of Nagle's algorithm).
+/// `tcp_nagle_check`, `tcp_minshall_update`: a short segment waits only while another short one is
+/// unacknowledged (Minshall's variant of Nagle's algorithm).
 #[test]
 fn the_end_of_a_large_write_leaves_with_the_rest() {
     let mut d = Dialogue::established(Config { nagle: true, ..linux("sack") });
@@ -238,7 +251,8 @@ fn delaying() -> Dialogue {
     d
 }
 
-/// `tcp_cleanup_rbuf`: a short segment is acknowledged when all was read, a full one is not, unless it carries PSH.
+/// `tcp_cleanup_rbuf`: a short segment is acknowledged when all was read, a full one is not, unless it
+/// carries PSH.
 #[test]
 fn what_was_read_to_the_end_is_acknowledged() {
     let mut d = delaying();
@@ -256,7 +270,8 @@ fn a_full_segment_and_a_byte_are_acknowledged() {
     d.gets(Seg { seq: 17_001, len: 1, ..ACK }).sends(ack(17_002)).silent();
 }
 
-/// `tcp_event_data_sent`: an end that answers within 40 ms delays the next acknowledgment for its answer; `tcp_delack_timer_handler`: until one was delayed in vain.
+/// `tcp_event_data_sent`: an end that answers within 40 ms delays the next acknowledgment for its answer;
+/// `tcp_delack_timer_handler`: until one was delayed in vain.
 #[test]
 fn an_end_that_answers_waits_with_its_acknowledgments() {
     let mut d = delaying();
@@ -271,7 +286,8 @@ fn an_end_that_answers_waits_with_its_acknowledgments() {
     d.read(10).sends(ack(16_041)).silent();
 }
 
-/// `tcp_cwnd_validate`, `tcp_slow_start`: packets are counted, not bytes: short segments use a window and make it grow as full ones do.
+/// `tcp_cwnd_validate`, `tcp_slow_start`: packets are counted, not bytes: short segments use a window and
+/// make it grow as full ones do.
 #[test]
 fn short_segments_count_as_segments() {
     let mut d = Dialogue::established(Config { initial_window: 4, ..linux("sack") });
@@ -283,7 +299,8 @@ fn short_segments_count_as_segments() {
     assert_eq!(d.cwnd(), 8000);
 }
 
-/// `tcp_rack_advance`: the round trip that RACK goes by is that of the segment that comes last in the sequence, though another was sent later.
+/// `tcp_rack_advance`: the round trip that RACK goes by is that of the segment that comes last in the
+/// sequence, though another was sent later.
 #[test]
 fn racks_round_trip_is_of_the_last_in_sequence() {
     let mut d = Dialogue::established(Config { initial_window: 10, ..linux("sack") });
@@ -291,5 +308,6 @@ fn racks_round_trip_is_of_the_last_in_sequence() {
     d.at(200).gets(sacks(0, &[(2, 5)])).sent(&[0]);
     // the repair of 0 took 100 ms, 1 came late, after 200: what was sent at 150 is no more than 150 old
     d.at(300).gets(acks(5)).sent(&[]);
-    d.at(376).sent(&[]).at(377).sends(data(nth(5), 1000)); // the last due: 150 + 200 + 25, and 2 for the timer
+    // the last due: 150 + 200 + 25, and 2 for the timer
+    d.at(376).sent(&[]).at(377).sends(data(nth(5), 1000));
 }

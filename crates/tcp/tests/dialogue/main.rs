@@ -1,4 +1,5 @@
-//! Segment dialogues: what arrives, and what must leave at which time. One file per topic; each test names the rule it holds.
+//! Segment dialogues: what arrives, and what must leave at which time. One file per topic; each test names
+//! the rule it holds.
 
 #[allow(
     unreachable_pub,

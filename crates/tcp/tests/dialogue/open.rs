@@ -39,7 +39,8 @@ fn the_ack_of_the_handshake_may_carry_data() {
     assert_eq!(d.conn.readable(), 300);
 }
 
-/// RFC 9293, section 3.10.2: an offer that is held sends nothing; its SYN/ACK and its timer begin when it is completed.
+/// RFC 9293, section 3.10.2: an offer that is held sends nothing; its SYN/ACK and its timer begin when it is
+/// completed.
 #[test]
 fn a_held_offer_answers_when_it_is_completed() {
     let mut d = Dialogue::accept_at(5000, plain(), SYN);
@@ -67,7 +68,8 @@ fn only_a_syn_is_an_offer() {
     }
 }
 
-/// RFC 9293, section 3.10.7.2: a SYN that ends as well is a SYN, and its FIN is not looked at; Linux (`tcp_rcv_state_process`) drops it.
+/// RFC 9293, section 3.10.7.2: a SYN that ends as well is a SYN, and its FIN is not looked at; Linux
+/// (`tcp_rcv_state_process`) drops it.
 #[test]
 fn a_syn_with_a_fin_is_a_syn() {
     let both = Seg { flags: Flags::SYN.with(Flags::FIN), ..SYN };
@@ -82,7 +84,8 @@ fn a_syn_with_a_fin_is_a_syn() {
     assert!(Offer::new(&packet_of(&both), Arc::new(plain().on(Stack::Linux))).is_none());
 }
 
-/// RFC 9293, section 3.10.7.2: in LISTEN only an acknowledgment draws a RST; what has neither SYN nor ACK is dropped.
+/// RFC 9293, section 3.10.7.2: in LISTEN only an acknowledgment draws a RST; what has neither SYN nor ACK is
+/// dropped.
 #[test]
 fn a_listener_answers_acknowledgments_only() {
     let mut world = World::new(1);
@@ -99,8 +102,8 @@ fn a_listener_answers_acknowledgments_only() {
     }
 }
 
-/// RFC 9293, section 3.10.7.3, fourth check: text and FIN on the SYN/ACK are processed as in ESTABLISHED. Linux without Fast Open drops them
-/// (`tcp_rcv_synsent_state_process`), and the peer sends them again.
+/// RFC 9293, section 3.10.7.3, fourth check: text and FIN on the SYN/ACK are processed as in ESTABLISHED.
+/// Linux without Fast Open drops them (`tcp_rcv_synsent_state_process`), and the peer sends them again.
 #[test]
 fn text_on_the_syn_ack_is_kept() {
     let answer = Seg { len: 300, ..SYN_ACK };
@@ -130,7 +133,8 @@ fn text_on_the_syn_ack_keeps_to_the_window() {
     assert_eq!(d.conn.readable(), 1000);
 }
 
-/// RFC 9293, section 3.10.7.3: text on the SYN of a simultaneous open may wait for ESTABLISHED; here it waits at the peer, which sends it again.
+/// RFC 9293, section 3.10.7.3: text on the SYN of a simultaneous open may wait for ESTABLISHED; here it waits
+/// at the peer, which sends it again.
 #[test]
 fn text_on_a_crossing_syn_waits() {
     let mut d = Dialogue::connect(plain());
@@ -224,7 +228,8 @@ fn another_rst_does_not_refuse() {
     assert_eq!((d.conn.state(), d.event()), (State::SynSent, None));
 }
 
-/// RFC 9293, section 3.10.7.3, first check: an acknowledgment of something else in SYN-SENT draws a RST from its own number.
+/// RFC 9293, section 3.10.7.3, first check: an acknowledgment of something else in SYN-SENT draws a RST from
+/// its own number.
 #[test]
 fn a_wrong_ack_in_syn_sent_draws_a_rst() {
     for wrong in [0, 2] {
@@ -271,7 +276,8 @@ fn after_a_lost_syn_the_first_rto_is_three_seconds() {
     d.sends_at(1100, data(1, 1000)).at(4099).silent().at(4100).sends_at(4100, data(1, 1000));
 }
 
-/// RFC 6928, section 2, and RFC 5681, section 3.1: one lost SYN keeps the initial window, a second makes it one segment.
+/// RFC 6928, section 2, and RFC 5681, section 3.1: one lost SYN keeps the initial window, a second makes it
+/// one segment.
 #[test]
 fn after_two_lost_syns_the_initial_window_is_one_segment() {
     for (lost, segments) in [(1000, 4), (3000, 1)] {

@@ -46,7 +46,8 @@ fn without_an_mss_option_it_is_536() {
     d.sends(syn_ack()).gets(ACK).write(2000).sends(data(1, 536));
 }
 
-/// RFC 9293, section 3.7.1, RFC 7323 and RFC 2018: the SYN offers each option that is configured, and no other.
+/// RFC 9293, section 3.7.1, RFC 7323 and RFC 2018: the SYN offers each option that is configured, and no
+/// other.
 #[test]
 fn the_syn_offers_what_is_configured() {
     for bits in 0..16u8 {
@@ -153,7 +154,8 @@ fn sack_needs_both() {
     d.gets(hole).sends(Want { sack: Some(&[]), ..ack(1) });
 }
 
-/// RFC 7323, section 3.2: once agreed, timestamps stand on every segment; they take 12 bytes of its payload (RFC 6691).
+/// RFC 7323, section 3.2: once agreed, timestamps stand on every segment; they take 12 bytes of its payload
+/// (RFC 6691).
 #[test]
 fn timestamps_stand_on_every_segment() {
     let mut d = Dialogue::connect(stamped());
@@ -175,7 +177,8 @@ fn timestamps_need_both() {
     d.write(1000).sends(Want { ts: Some(None), ..data(1, 1000) });
 }
 
-/// RFC 7323, section 4.3: a segment beyond Last.ACK.sent does not change what is echoed; the one that fills the gap does.
+/// RFC 7323, section 4.3: a segment beyond Last.ACK.sent does not change what is echoed; the one that fills
+/// the gap does.
 #[test]
 fn an_out_of_order_segment_is_not_echoed() {
     let mut d = Dialogue::established(stamped());
@@ -211,8 +214,9 @@ fn an_old_timestamp_is_dropped() {
     d.gets(Seg { seq: 401, len: 100, ts: Some((5, 0)), ..ACK }).sends(ack(501));
 }
 
-/// RFC 2883: what is dropped for its old timestamp and arrived before is reported all the same, as Linux's `tcp_send_dupack` does: a probe segment waits behind newer
-/// data, and has no other way to be known. Text that never arrived is reported by nothing.
+/// RFC 2883: what is dropped for its old timestamp and arrived before is reported all the same, as Linux's
+/// `tcp_send_dupack` does: a probe segment waits behind newer data, and has no other way to be known. Text
+/// that never arrived is reported by nothing.
 #[test]
 fn old_text_with_an_old_timestamp_draws_a_dsack() {
     let mut config = stamped();
@@ -232,8 +236,8 @@ fn old_text_with_an_old_timestamp_draws_a_dsack() {
     assert_eq!(d.conn.readable(), 200);
 }
 
-/// Linux's `tcp_sequence` and `tcp_replace_ts_recent`: what repeats the newest segment acknowledged gives its timestamp, an older one does not. By RFC 7323, section 5.3,
-/// neither does.
+/// Linux's `tcp_sequence` and `tcp_replace_ts_recent`: what repeats the newest segment acknowledged gives its
+/// timestamp, an older one does not. By RFC 7323, section 5.3, neither does.
 #[test]
 fn linux_echoes_what_repeats_the_newest_segment() {
     for (stack, echo) in [(Stack::Linux, 30), (Stack::Rfc, 20)] {
@@ -247,8 +251,8 @@ fn linux_echoes_what_repeats_the_newest_segment() {
     }
 }
 
-/// RFC 7323, section 3.2: once timestamps are agreed, a segment without them is dropped in silence, a RST excepted; and a SYN, which
-/// may be of a new connection, draws its challenge (RFC 5961, section 4.2).
+/// RFC 7323, section 3.2: once timestamps are agreed, a segment without them is dropped in silence, a RST
+/// excepted; and a SYN, which may be of a new connection, draws its challenge (RFC 5961, section 4.2).
 #[test]
 fn a_segment_without_timestamps_is_dropped() {
     let mut d = Dialogue::established(stamped());
@@ -281,8 +285,9 @@ fn after_24_days_an_old_timestamp_is_believed() {
     }
 }
 
-/// RFC 5961, section 5.2, and RFC 7323, section 4.3: what is refused for its acknowledgment gives no timestamp either. Else one forged segment would make PAWS drop
-/// all that the peer sends. In a Linux host (`tcp_ack`) the same holds for text that has arrived before.
+/// RFC 5961, section 5.2, and RFC 7323, section 4.3: what is refused for its acknowledgment gives no
+/// timestamp either. Else one forged segment would make PAWS drop all that the peer sends. In a Linux host
+/// (`tcp_ack`) the same holds for text that has arrived before.
 #[test]
 fn a_refused_segment_gives_no_timestamp() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -306,7 +311,8 @@ fn a_refused_segment_gives_no_timestamp() {
     }
 }
 
-/// The same in SYN-RECEIVED (RFC 9293, section 3.10.7.4, fifth check): a wrong acknowledgment draws a RST and changes nothing.
+/// The same in SYN-RECEIVED (RFC 9293, section 3.10.7.4, fifth check): a wrong acknowledgment draws a RST and
+/// changes nothing.
 #[test]
 fn a_refused_answer_to_a_syn_ack_gives_no_timestamp() {
     for stack in [Stack::Rfc, Stack::Linux] {
@@ -333,7 +339,8 @@ fn a_reset_carries_timestamps() {
     }
 }
 
-/// RFC 7323, section 4.1: an echo gives a round trip that can be: no echo of the future, or of a time before any timeout, and none shorter than a tick.
+/// RFC 7323, section 4.1: an echo gives a round trip that can be: no echo of the future, or of a time before
+/// any timeout, and none shorter than a tick.
 #[test]
 fn an_echo_that_cannot_be_gives_no_round_trip() {
     for (echo, sample) in [(2000, None), (1 << 30, None), (1 << 31, None), (1101, Some(299)), (1400, Some(1))]

@@ -15,7 +15,8 @@ fn times(pacing: bool) -> Vec<u64> {
         .collect()
 }
 
-/// RFC 9002, section 7.7: segments are spread over the round trip, after a small burst: ten segments, 100 ms, factor 2: 5 ms apart.
+/// RFC 9002, section 7.7: segments are spread over the round trip, after a small burst: ten segments, 100 ms,
+/// factor 2: 5 ms apart.
 #[test]
 fn pacing_spreads_segments() {
     assert_eq!(times(true), [100, 100, 100, 105, 110, 115, 120, 125, 130, 135]);

@@ -9,7 +9,8 @@ fn flying(n: u32) -> Dialogue {
     Dialogue::flying(config, n)
 }
 
-/// At which of the deliveries, counted from the one that begins recovery, something is sent, while SACKs come in up to the last segment.
+/// At which of the deliveries, counted from the one that begins recovery, something is sent, while SACKs come
+/// in up to the last segment.
 fn sends_at(d: &mut Dialogue, n: u64) -> Vec<u64> {
     let mut at = Vec::new();
     d.gets(sacks(0, &[(1, 3)])).sent(&[]);
@@ -20,8 +21,9 @@ fn sends_at(d: &mut Dialogue, n: u64) -> Vec<u64> {
     at
 }
 
-/// RFC 9937: while more than ssthresh is in flight, ceil(prr_delivered * ssthresh / RecoverFS) - prr_out. Here 10 for 18 delivered; the first
-/// ACK forces a segment; at ssthresh the slow-start part sends one for one.
+/// RFC 9937: while more than ssthresh is in flight, ceil(prr_delivered * ssthresh / RecoverFS) - prr_out.
+/// Here 10 for 18 delivered; the first ACK forces a segment; at ssthresh the slow-start part sends one for
+/// one.
 #[test]
 fn the_proportional_part_sends_in_proportion() {
     let mut d = flying(20);
@@ -47,7 +49,8 @@ fn after_recovery_the_window_is_ssthresh() {
     d.gets(acks(20)).sent(&(20..30).collect::<Vec<_>>());
 }
 
-/// RFC 9937: below ssthresh, as many as were delivered, and one more on an ACK that advances and finds nothing more lost.
+/// RFC 9937: below ssthresh, as many as were delivered, and one more on an ACK that advances and finds
+/// nothing more lost.
 #[test]
 fn a_safe_ack_sends_one_more() {
     let mut d = flying(20);

@@ -14,7 +14,8 @@ fn flying(n: u32) -> Dialogue {
     Dialogue::flying(rack(), n)
 }
 
-/// RFC 8985, section 6.2, steps 4 and 5: a segment sent earlier is lost when a quarter of the smallest RTT has passed as well.
+/// RFC 8985, section 6.2, steps 4 and 5: a segment sent earlier is lost when a quarter of the smallest RTT
+/// has passed as well.
 #[test]
 fn the_reordering_timer_finds_the_loss() {
     let mut d = flying(10);
@@ -22,7 +23,8 @@ fn the_reordering_timer_finds_the_loss() {
     d.at(224).sent(&[]).at(225).sent(&[0]);
 }
 
-/// RFC 8985, section 6.2, step 4: with three SACKed segments and no reordering seen, there is nothing to wait for.
+/// RFC 8985, section 6.2, step 4: with three SACKed segments and no reordering seen, there is nothing to wait
+/// for.
 #[test]
 fn three_sacked_segments_end_the_waiting() {
     let mut d = flying(10);
@@ -30,7 +32,8 @@ fn three_sacked_segments_end_the_waiting() {
     d.sends(data(nth(0), 1000));
 }
 
-/// RFC 5681, section 3.2, step 2: what was sent beyond the window while SACKs came in does not raise ssthresh.
+/// RFC 5681, section 3.2, step 2: what was sent beyond the window while SACKs came in does not raise
+/// ssthresh.
 #[test]
 fn early_new_data_is_no_part_of_the_flight() {
     let mut d = flying(10);
@@ -74,12 +77,13 @@ fn a_dsack_widens_the_window() {
 fn later_segments_are_not_judged() {
     let mut d = flying(10);
     d.gets(sacks(0, &[(1, 10)])).drain();
-    d.at(310).gets(sacks(0, &[(1, 10)])).at(400).drain(); // an RTT later, but nothing sent later was delivered
+    // an RTT later, but nothing sent later was delivered
+    d.at(310).gets(sacks(0, &[(1, 10)])).at(400).drain();
     assert_eq!(d.conn.stats().retransmits, 1);
 }
 
-/// RFC 8985, section 6.2, step 3: any segment newly acknowledged below the highest delivered before, and never resent, shows reordering; not only the one of the ACK that was
-/// sent last.
+/// RFC 8985, section 6.2, step 3: any segment newly acknowledged below the highest delivered before, and
+/// never resent, shows reordering; not only the one of the ACK that was sent last.
 #[test]
 fn reordering_shows_in_any_segment_of_an_ack() {
     let mut d = flying(10);
@@ -94,7 +98,8 @@ fn reordering_shows_in_any_segment_of_an_ack() {
     d.at(224).sent(&[]).at(225).sends(data(nth(3), 1000));
 }
 
-/// RFC 8985, section 6.2, step 3: a segment that was resent shows none, though it lies below what was delivered before.
+/// RFC 8985, section 6.2, step 3: a segment that was resent shows none, though it lies below what was
+/// delivered before.
 #[test]
 fn a_repair_shows_no_reordering() {
     let mut d = flying(10);
@@ -104,16 +109,19 @@ fn a_repair_shows_no_reordering() {
     d.at(310).gets(sacks(10, &[(11, 14)])).sends(data(nth(10), 1000));
 }
 
-/// RFC 8985, section 6.2, step 2: a retransmission acknowledged sooner than any round trip is the original's doing; what else that ACK delivers counts all the same.
+/// RFC 8985, section 6.2, step 2: a retransmission acknowledged sooner than any round trip is the original's
+/// doing; what else that ACK delivers counts all the same.
 #[test]
 fn an_ambiguous_repair_hides_nothing() {
     let mut d = flying(10);
     d.gets(sacks(0, &[(1, 4)])).sent(&[0]);
-    d.at(230).gets(sacks(4, &[(8, 9)])).drain(); // 0 after 30 ms: not its repair; 8 is what was delivered last
+    // 0 after 30 ms: not its repair; 8 is what was delivered last
+    d.at(230).gets(sacks(4, &[(8, 9)])).drain();
     assert!(d.conn.scoreboard().lost() >= 4000, "4 to 7 are lost: {:?}", d.conn.scoreboard());
 }
 
-/// RFC 6675, Update(), on an ACK that was overtaken: what it reports is a DSACK only below its own acknowledgment.
+/// RFC 6675, Update(), on an ACK that was overtaken: what it reports is a DSACK only below its own
+/// acknowledgment.
 #[test]
 fn an_overtaken_ack_reports_no_dsack() {
     let mut d = flying(10);

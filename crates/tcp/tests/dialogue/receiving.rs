@@ -84,7 +84,8 @@ fn data_carries_the_delayed_ack() {
     d.at(1000).silent();
 }
 
-/// RFC 5681, section 4.2: out-of-order data is acknowledged at once, and so is data that fills a gap or part of it.
+/// RFC 5681, section 4.2: out-of-order data is acknowledged at once, and so is data that fills a gap or part
+/// of it.
 #[test]
 fn gaps_are_acknowledged_at_once() {
     let mut d = Dialogue::established(delayed(2));
@@ -101,7 +102,8 @@ fn a_fin_is_acknowledged_at_once() {
     d.gets(Seg { len: 100, ..FIN }).sends_at(100, ack(102)).silent();
 }
 
-/// RFC 2018, section 4: the block of the segment that caused the ACK comes first, then the most recent ones; four fit.
+/// RFC 2018, section 4: the block of the segment that caused the ACK comes first, then the most recent ones;
+/// four fit.
 #[test]
 fn sack_blocks_name_the_most_recent_first() {
     let mut d = Dialogue::established(sacking());
@@ -175,7 +177,8 @@ fn data_beyond_the_window_is_not_taken() {
     assert!(!d.conn.peer_closed());
 }
 
-/// RFC 9293, section 3.8.6: a fixed buffer advertises what is free; the right edge stands while nothing is read.
+/// RFC 9293, section 3.8.6: a fixed buffer advertises what is free; the right edge stands while nothing is
+/// read.
 #[test]
 fn the_window_closes_when_nothing_is_read() {
     let mut d = Dialogue::established(buffer(3000));
@@ -186,7 +189,8 @@ fn the_window_closes_when_nothing_is_read() {
     assert_eq!(d.conn.readable(), 3000);
 }
 
-/// RFC 9293, section 3.8.6: a fixed buffer whose application reads at once advertises the same window for ever.
+/// RFC 9293, section 3.8.6: a fixed buffer whose application reads at once advertises the same window for
+/// ever.
 #[test]
 fn a_fixed_window_stays() {
     let mut d = Dialogue::established(buffer(8000));
@@ -203,7 +207,8 @@ fn a_fixed_window_stays() {
     assert_eq!(u64::from(last.tcp.window), 7999);
 }
 
-/// RFC 9293, section 3.8.6.2.2: reading less than a segment from a closed window is not told; reading a segment is.
+/// RFC 9293, section 3.8.6.2.2: reading less than a segment from a closed window is not told; reading a
+/// segment is.
 #[test]
 fn a_window_update_is_worth_a_segment() {
     let mut d = Dialogue::established(buffer(3000));
@@ -233,7 +238,8 @@ fn a_small_buffer_opens_by_halves() {
     d.read(599).silent().read(1).sends(Want { win: Some(600), ..ack(1201) });
 }
 
-/// A reader that pauses: the window closes, probes are answered, nothing is lost, and the update restarts the peer.
+/// A reader that pauses: the window closes, probes are answered, nothing is lost, and the update restarts the
+/// peer.
 #[test]
 fn a_pausing_reader_stops_the_peer_and_restarts_it() {
     let mut d = Dialogue::established(buffer(2000));
@@ -266,7 +272,8 @@ fn the_right_edge_never_moves_left() {
     scaled.options.window_scale = true;
     for config in [buffer(10_000), buffer(3500), auto(), scaled] {
         let mut d = Dialogue::established(config);
-        let slack = (1 << d.conn.agreed().receive_scale) - 1; // what the field cannot say (RFC 7323, section 2.4)
+        // what the field cannot say (RFC 7323, section 2.4)
+        let slack = (1 << d.conn.agreed().receive_scale) - 1;
         let (mut known, mut kept) = (0, 0);
         for n in 0..60 {
             d.at(100 + 10 * n).gets(Seg { seq: 1 + 997 * n, len: 997, ..ACK });
@@ -290,7 +297,8 @@ fn auto() -> Config {
     Config { receive_buffer: ReceiveBuffer::Auto { initial: Size(4000), max: Size(20_000) }, ..plain() }
 }
 
-/// Dynamic right-sizing (Fisk and Feng 2001): the window grows to twice what is read in a round trip, up to the maximum.
+/// Dynamic right-sizing (Fisk and Feng 2001): the window grows to twice what is read in a round trip, up to
+/// the maximum.
 #[test]
 fn the_window_grows_with_reading() {
     let mut d = Dialogue::established(auto());

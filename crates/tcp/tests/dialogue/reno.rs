@@ -46,7 +46,8 @@ fn nothing_outstanding_no_duplicate() {
     d.gets_times(2, acks(2)).silent().gets(acks(2)).sent(&[2]);
 }
 
-/// RFC 5681, section 3.2, step 4: each duplicate after the third lets the window grow by the segment that has left.
+/// RFC 5681, section 3.2, step 4: each duplicate after the third lets the window grow by the segment that has
+/// left.
 #[test]
 fn each_further_duplicate_inflates() {
     let mut d = Dialogue::flying(plain(), 10);
@@ -71,12 +72,14 @@ fn reno_leaves_on_the_first_new_ack() {
     let mut d = Dialogue::flying(plain(), 10);
     d.gets_times(3, acks(0)).sent(&[0]);
     d.gets(acks(4)).sent(&[]);
-    // and since the second hole is of the same window, its duplicates do not retransmit (RFC 6582, section 3.2, step 1)
+    // and since the second hole is of the same window, its duplicates do not retransmit (RFC 6582, section
+    // 3.2, step 1)
     d.gets_times(4, acks(4)).sent(&[]);
     d.at(1200).sends(data(nth(4), 1000));
 }
 
-/// RFC 6582, section 3.2, steps 1 and 4: after a timeout, duplicates for data sent before it do not retransmit.
+/// RFC 6582, section 3.2, steps 1 and 4: after a timeout, duplicates for data sent before it do not
+/// retransmit.
 #[test]
 fn no_fast_retransmit_below_recover() {
     let mut d = Dialogue::flying(plain(), 10);

@@ -138,7 +138,8 @@ fn an_abort_in_syn_sent_or_time_wait_is_silent() {
     d.silent();
 }
 
-/// RFC 9293, section 3.10.7.4, second check: a RST in TIME-WAIT closes, but the application is not told of a reset.
+/// RFC 9293, section 3.10.7.4, second check: a RST in TIME-WAIT closes, but the application is not told of a
+/// reset.
 #[test]
 fn a_rst_in_time_wait_only_closes() {
     let mut d = Dialogue::established(plain());
@@ -163,7 +164,8 @@ fn a_rst_at_a_closed_window_resets() {
     assert_eq!(d.conn.state(), State::Closed);
 }
 
-/// RFC 9293, section 3.10.7.1: who still sends to a closed connection is reset, again and again: the first RST may be lost.
+/// RFC 9293, section 3.10.7.1: who still sends to a closed connection is reset, again and again: the first
+/// RST may be lost.
 #[test]
 fn a_closed_connection_resets() {
     let mut d = Dialogue::established(plain());
@@ -176,8 +178,9 @@ fn a_closed_connection_resets() {
     d.gets(RST).silent();
 }
 
-/// RFC 5961, section 7, applied to RFC 9293, section 3.10.7.4: segments without text outside the window draw ten ACKs in five seconds,
-/// so two ends that disagree cannot answer each other for ever; with text each is answered.
+/// RFC 5961, section 7, applied to RFC 9293, section 3.10.7.4: segments without text outside the window draw
+/// ten ACKs in five seconds, so two ends that disagree cannot answer each other for ever; with text each is
+/// answered.
 #[test]
 fn bare_unacceptable_segments_draw_a_limited_number_of_acks() {
     let mut d = Dialogue::established(plain());

@@ -13,7 +13,8 @@ fn with_rto(min: u64, max: u64, granularity: u64) -> Config {
     Config { rto, ..plain() }
 }
 
-/// RFC 6298, section 2.1: before the first sample the timeout is the configured one: 1 s, or 3 s as in RFC 2988.
+/// RFC 6298, section 2.1: before the first sample the timeout is the configured one: 1 s, or 3 s as in RFC
+/// 2988.
 #[test]
 fn the_first_timeout_is_configured() {
     for initial in [1000, 3000] {
@@ -23,7 +24,8 @@ fn the_first_timeout_is_configured() {
     }
 }
 
-/// RFC 6298, sections 2.2 and 2.4: SRTT + 4 RTTVAR of the handshake's 100 ms is 300 ms, less than the minimum of 1 s.
+/// RFC 6298, sections 2.2 and 2.4: SRTT + 4 RTTVAR of the handshake's 100 ms is 300 ms, less than the minimum
+/// of 1 s.
 #[test]
 fn the_timeout_has_a_minimum() {
     for (min, expected) in [(1000, 1000), (200, 300), (400, 400)] {
@@ -70,7 +72,8 @@ fn the_timeout_has_a_maximum() {
     d.silent();
 }
 
-/// RFC 6298, sections 3 and 5.7: a retransmitted segment gives no sample, and the doubled timeout stays until there is one.
+/// RFC 6298, sections 3 and 5.7: a retransmitted segment gives no sample, and the doubled timeout stays until
+/// there is one.
 #[test]
 fn a_retransmitted_segment_gives_no_sample() {
     let mut d = Dialogue::established(plain());
@@ -142,7 +145,8 @@ fn new_data_acknowledged_restarts_the_timer() {
     d.at(1599).silent().at(1600).sends_at(1600, data(1001, 1000)).silent();
 }
 
-/// RFC 6298, section 5.4: the earliest segment not acknowledged goes out again, alone; section 5.6 starts the timer.
+/// RFC 6298, section 5.4: the earliest segment not acknowledged goes out again, alone; section 5.6 starts the
+/// timer.
 #[test]
 fn a_timeout_resends_the_earliest_segment() {
     let mut d = Dialogue::established(plain());

@@ -7,7 +7,8 @@ fn flying(n: u32) -> Dialogue {
     Dialogue::flying(plain_with("sack"), n)
 }
 
-/// RFC 6675, section 4, IsLost, and section 5, step 2: more than two segments SACKed above it: lost, with the first duplicate already.
+/// RFC 6675, section 4, IsLost, and section 5, step 2: more than two segments SACKed above it: lost, with the
+/// first duplicate already.
 #[test]
 fn more_than_two_segments_above_are_a_loss() {
     let mut d = flying(10);
@@ -60,7 +61,8 @@ fn an_ack_that_reports_nothing_new_is_no_duplicate() {
     d.gets_times(5, sacks(0, &[(1, 2)])).sent(&[]);
 }
 
-/// RFC 6675, section 4, SetPipe, and section 5, step 4: what is SACKed or lost has left; one goes out for each that leaves.
+/// RFC 6675, section 4, SetPipe, and section 5, step 4: what is SACKed or lost has left; one goes out for
+/// each that leaves.
 #[test]
 fn the_pipe_decides() {
     let mut d = flying(10);
@@ -71,8 +73,8 @@ fn the_pipe_decides() {
     d.gets(sacks(0, &[(3, 10)])).sent(&[11]);
 }
 
-/// RFC 6675, section 4, NextSeg: (1) the lowest lost segment, (2) new data, (3) a hole not yet lost; each counts in the pipe, a hole
-/// that is resent twice.
+/// RFC 6675, section 4, NextSeg: (1) the lowest lost segment, (2) new data, (3) a hole not yet lost; each
+/// counts in the pipe, a hole that is resent twice.
 #[test]
 fn next_seg_chooses_in_order() {
     let mut d = Dialogue::established(Config { initial_window: 10, ..plain_with("sack") });
@@ -116,7 +118,8 @@ fn resending_the_oldest_restarts_the_timer() {
     d.at(1499).silent().at(1500).sends(data(nth(0), 1000));
 }
 
-/// RFC 2018, section 8, and RFC 6675, section 5.1: after a timeout whose first segment was SACKed, the peer is not believed.
+/// RFC 2018, section 8, and RFC 6675, section 5.1: after a timeout whose first segment was SACKed, the peer
+/// is not believed.
 #[test]
 fn a_timeout_of_sacked_data_is_reneging() {
     let mut d = flying(4);
@@ -125,7 +128,8 @@ fn a_timeout_of_sacked_data_is_reneging() {
     d.gets(acks(2)).sends(data(nth(2), 1000));
 }
 
-/// RFC 6675, section 5: Update() is called for any ACK, also for one that a later one overtook. Its round trip is not taken.
+/// RFC 6675, section 5: Update() is called for any ACK, also for one that a later one overtook. Its round
+/// trip is not taken.
 #[test]
 fn an_overtaken_ack_still_reports() {
     for stack in [Stack::Rfc, Stack::Linux] {

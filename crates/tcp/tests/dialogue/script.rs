@@ -1,8 +1,9 @@
 //! The stage: one connection of ours, a peer that is played by the test, and a clock.
 //!
-//! Positions are stream offsets on both sides: 0 is the SYN, 1 the first byte. Times are milliseconds since the start.
-//! `at` moves the clock and fires every timer on the way at its own time; what the connection wants to send stays
-//! queued, with the time it was sent, until `sends`, `sends_at` or `silent` looks at it. So "nothing was sent meanwhile" is checked as well.
+//! Positions are stream offsets on both sides: 0 is the SYN, 1 the first byte. Times are milliseconds since
+//! the start. `at` moves the clock and fires every timer on the way at its own time; what the connection
+//! wants to send stays queued, with the time it was sent, until `sends`, `sends_at` or `silent` looks at it.
+//! So "nothing was sent meanwhile" is checked as well.
 
 use bentpipe_base::{
     Addr, Body, Cx, Duration, Ecn, Flags, Instant, NodeId, Packet, Purpose, SackList, Seq, Timestamps, World,
@@ -136,7 +137,8 @@ pub struct Dialogue {
     sent: VecDeque<(Instant, Packet)>,
 }
 
-/// A plain old host: Reno, MSS 1000, no options beyond MSS, ACK at once, fixed window of 65 000 B, no Nagle, window kept when idle.
+/// A plain old host: Reno, MSS 1000, no options beyond MSS, ACK at once, fixed window of 65 000 B, no Nagle,
+/// window kept when idle.
 pub fn plain() -> Config {
     Config {
         scheme: Scheme::named("reno").unwrap(),
@@ -219,7 +221,8 @@ impl Dialogue {
         d
     }
 
-    /// Established at 100 ms, with `n` segments of 1000 B sent then, and plenty more written; the clock stands at 200 ms.
+    /// Established at 100 ms, with `n` segments of 1000 B sent then, and plenty more written; the clock
+    /// stands at 200 ms.
     pub fn flying(mut config: Config, n: u32) -> Self {
         config.initial_window = n;
         let mut d = Self::established(config);
@@ -350,7 +353,8 @@ impl Dialogue {
         self.sends(data(nth(k), 1000))
     }
 
-    /// At `ms` everything that is outstanding is acknowledged, segment by segment; returns the window after it, in bytes.
+    /// At `ms` everything that is outstanding is acknowledged, segment by segment; returns the window after
+    /// it, in bytes.
     pub fn round(&mut self, ms: u64) -> u64 {
         self.at(ms);
         let (una, next) = (self.conn.scoreboard().una(), self.conn.scoreboard().next());

@@ -4,7 +4,8 @@ use crate::script::{ACK, Dialogue, Seg, Want, data, plain};
 use bentpipe_base::{Flags, Size};
 use bentpipe_tcp::Config;
 
-/// RFC 9293, section 3.7.1: data leaves in segments of the MSS; PSH marks the last byte written (section 3.9.1.2).
+/// RFC 9293, section 3.7.1: data leaves in segments of the MSS; PSH marks the last byte written (section
+/// 3.9.1.2).
 #[test]
 fn data_is_cut_at_the_mss() {
     let mut d = Dialogue::established(plain());
@@ -16,7 +17,8 @@ fn data_is_cut_at_the_mss() {
     d.silent();
 }
 
-/// RFC 9293, section 3.7.4: with Nagle a partial segment waits while data is unacknowledged; when idle it goes at once.
+/// RFC 9293, section 3.7.4: with Nagle a partial segment waits while data is unacknowledged; when idle it
+/// goes at once.
 #[test]
 fn nagle_holds_a_partial_segment() {
     let mut d = Dialogue::established(Config { nagle: true, ..plain() });
@@ -63,7 +65,8 @@ fn the_initial_window_is_so_many_segments() {
     }
 }
 
-/// RFC 9293, section 3.7.1: data of ours that carries SACK blocks is shorter by them, so that no segment outgrows the MSS.
+/// RFC 9293, section 3.7.1: data of ours that carries SACK blocks is shorter by them, so that no segment
+/// outgrows the MSS.
 #[test]
 fn sack_blocks_take_room_from_data() {
     let mut config = plain();

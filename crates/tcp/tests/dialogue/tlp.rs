@@ -64,8 +64,8 @@ fn repaired() -> Dialogue {
     d
 }
 
-/// RFC 8985, section 7.4.2: a probe that repaired the tail is a loss; the scheme answers it once, and only when later data shows that
-/// the original was no more than late.
+/// RFC 8985, section 7.4.2: a probe that repaired the tail is a loss; the scheme answers it once, and only
+/// when later data shows that the original was no more than late.
 #[test]
 fn a_repaired_tail_is_answered() {
     let mut d = repaired();
@@ -77,8 +77,8 @@ fn a_repaired_tail_is_answered() {
     assert_eq!(d.conn.stats().timeouts, 0);
 }
 
-/// RFC 8985, section 7.4.2: a DSACK, or a duplicate ACK, says that the original had arrived: no answer. It may come when nothing is
-/// outstanding any more.
+/// RFC 8985, section 7.4.2: a DSACK, or a duplicate ACK, says that the original had arrived: no answer. It
+/// may come when nothing is outstanding any more.
 #[test]
 fn a_duplicate_clears_the_probe() {
     for answer in [sacks(4, &[(3, 4)]), acks(4)] {

@@ -35,7 +35,8 @@ fn an_idle_sender_restarts() {
     }
 }
 
-/// RFC 7661, section 4.2 and 4.4.3: pipeACK below half the window leaves it unvalidated; after five minutes of that it is halved.
+/// RFC 7661, section 4.2 and 4.4.3: pipeACK below half the window leaves it unvalidated; after five minutes
+/// of that it is halved.
 #[test]
 fn an_unvalidated_window_is_halved_after_five_minutes() {
     let mut d =

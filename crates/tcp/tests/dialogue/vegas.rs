@@ -20,7 +20,8 @@ fn slow_start_doubles_every_other_round() {
     assert!((12_000..=16_000).contains(&cwnds[3]), "twice in four rounds: {cwnds:?}");
 }
 
-/// Brakmo et al., section 3.3, with ns-2's eighth: more than gamma segments in the queue end slow start; the window gives up 1/8.
+/// Brakmo et al., section 3.3, with ns-2's eighth: more than gamma segments in the queue end slow start; the
+/// window gives up 1/8.
 #[test]
 fn gamma_ends_slow_start() {
     let mut d = slow_start(16);
@@ -57,7 +58,8 @@ fn above_beta_the_window_shrinks() {
     assert_eq!((d.round(600), d.round(800)), (cwnd - 1000, cwnd - 2000));
 }
 
-/// Brakmo et al., section 3.1: the first duplicate resends if the segment's fine timer has expired, and only then.
+/// Brakmo et al., section 3.1: the first duplicate resends if the segment's fine timer has expired, and only
+/// then.
 #[test]
 fn the_first_duplicate_resends_an_expired_segment() {
     let mut d = avoidance(8);

@@ -21,7 +21,8 @@ fn nothing_goes_beyond_the_right_edge() {
         .silent();
 }
 
-/// RFC 9293, section 3.4: a FIN takes a number in the window too: at a closed one it waits, and is what probes it.
+/// RFC 9293, section 3.4: a FIN takes a number in the window too: at a closed one it waits, and is what
+/// probes it.
 #[test]
 fn a_fin_does_not_go_beyond_the_right_edge() {
     let mut d = Dialogue::answered(wide(), Seg { win: 1000, ..SYN_ACK });
@@ -71,8 +72,8 @@ fn a_window_that_stays_silly_is_used_after_an_rto() {
     d.at(1099).silent().at(1100).sends_at(1100, data(1, 300)).silent();
 }
 
-/// RFC 9293, section 3.8.6.1: the first probe of a closed window goes after an RTO, the next after doubling intervals,
-/// and the connection lives as long as the probes are answered.
+/// RFC 9293, section 3.8.6.1: the first probe of a closed window goes after an RTO, the next after doubling
+/// intervals, and the connection lives as long as the probes are answered.
 #[test]
 fn a_closed_window_is_probed() {
     let mut d = Dialogue::established(Config { max_timeouts: 2, ..wide() });
@@ -86,7 +87,8 @@ fn a_closed_window_is_probed() {
     assert_eq!((d.conn.state(), d.event(), d.conn.stats().timeouts), (State::Established, None, 0));
 }
 
-/// RFC 9293, section 3.8.6.1: when the window opens everything goes at once, the refused probe first; it was no loss.
+/// RFC 9293, section 3.8.6.1: when the window opens everything goes at once, the refused probe first; it was
+/// no loss.
 #[test]
 fn sending_resumes_when_the_window_opens() {
     let mut d = Dialogue::established(wide());
@@ -104,7 +106,8 @@ fn sending_resumes_when_the_window_opens() {
     assert!(d.conn.cwnd() >= cwnd);
 }
 
-/// RFC 9293, section 3.8.6.1: a probe that the peer takes is acknowledged, and the next one carries the next byte.
+/// RFC 9293, section 3.8.6.1: a probe that the peer takes is acknowledged, and the next one carries the next
+/// byte.
 #[test]
 fn a_probe_may_be_taken() {
     let mut d = Dialogue::established(wide());
@@ -118,7 +121,8 @@ fn a_probe_may_be_taken() {
     d.silent();
 }
 
-/// RFC 2018, section 8: a probe that is SACKed where it should be acknowledged goes out again, and is not forgotten as the window opens.
+/// RFC 2018, section 8: a probe that is SACKed where it should be acknowledged goes out again, and is not
+/// forgotten as the window opens.
 #[test]
 fn a_probe_is_only_acknowledged_cumulatively() {
     let sacked = Seg { sack: [(1, 2), (0, 0), (0, 0), (0, 0)], ..ACK };
@@ -155,7 +159,8 @@ fn probing_begins_anew() {
     d.at(4099).silent().at(4100).sends_at(4100, data(1002, 1)).silent();
 }
 
-/// RFC 9293, section 3.10.7.4, fifth check: SND.WL1: a segment older than the last update does not move the edge.
+/// RFC 9293, section 3.10.7.4, fifth check: SND.WL1: a segment older than the last update does not move the
+/// edge.
 #[test]
 fn an_old_segment_does_not_update_the_window() {
     let mut d = Dialogue::established(wide());
@@ -168,7 +173,8 @@ fn an_old_segment_does_not_update_the_window() {
     d.silent();
 }
 
-/// RFC 9293, section 3.10.7.4, fifth check: SND.WL2: of two with the same sequence number the later acknowledgment counts.
+/// RFC 9293, section 3.10.7.4, fifth check: SND.WL2: of two with the same sequence number the later
+/// acknowledgment counts.
 #[test]
 fn an_old_ack_does_not_update_the_window() {
     for seq in [1, 101] {
@@ -180,7 +186,8 @@ fn an_old_ack_does_not_update_the_window() {
     }
 }
 
-/// RFC 9293, section 3.8.6: a window update with the same numbers counts, in both directions: the peer may take room back.
+/// RFC 9293, section 3.8.6: a window update with the same numbers counts, in both directions: the peer may
+/// take room back.
 #[test]
 fn a_window_update_counts() {
     let mut d = Dialogue::answered(wide(), Seg { win: 2000, ..SYN_ACK });
@@ -196,7 +203,8 @@ fn buffer(bytes: u64) -> Config {
     Config { receive_buffer: ReceiveBuffer::Fixed(Size(bytes)), ..plain() }
 }
 
-/// RFC 9293, section 3.10.7.4: a probe of our closed window is answered with an ACK, its byte is not taken, its acknowledgment counts.
+/// RFC 9293, section 3.10.7.4: a probe of our closed window is answered with an ACK, its byte is not taken,
+/// its acknowledgment counts.
 #[test]
 fn a_probe_of_our_closed_window_is_answered() {
     let mut d = Dialogue::established(buffer(1000));

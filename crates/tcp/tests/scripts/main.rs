@@ -1,7 +1,9 @@
-//! Packet scripts: the engine's behaviour as dialogues in plain text, one folder per topic, played in virtual time in both profiles.
+//! Packet scripts: the engine's behaviour as dialogues in plain text, one folder per topic, played in virtual
+//! time in both profiles.
 //!
-//! `README.md` in this folder describes the notation. Each script names the RFC section that it holds, the file of the engine that it guards, and a mutant of that
-//! file which it notices (`cargo xtask mutants --scripts` proves it). Here is what finds, plays and counts them.
+//! `README.md` in this folder describes the notation. Each script names the RFC section that it holds, the
+//! file of the engine that it guards, and a mutant of that file which it notices
+//! (`cargo xtask mutants --scripts` proves it). Here is what finds, plays and counts them.
 
 mod parse;
 mod play;
@@ -107,7 +109,8 @@ topics! {
 
 }
 
-/// Enough of each kind, each in both profiles, a third of them negative, no two under one title, and none outside a topic.
+/// Enough of each kind, each in both profiles, a third of them negative, no two under one title, and none
+/// outside a topic.
 #[test]
 fn every_topic_is_covered() {
     let mut titles = Vec::new();

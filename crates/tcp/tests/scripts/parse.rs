@@ -1,4 +1,5 @@
-//! A script's text: a header of `key: value` lines, an empty line, and then the dialogue, one event or expectation a line.
+//! A script's text: a header of `key: value` lines, an empty line, and then the dialogue, one event or
+//! expectation a line.
 
 use crate::segment::{Text, place};
 use crate::settings::{Profile, Setting};

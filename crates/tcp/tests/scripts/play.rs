@@ -1,4 +1,5 @@
-//! Plays a script: what it says arrives, and what leaves is compared with it, in order, at its time, with nothing left over.
+//! Plays a script: what it says arrives, and what leaves is compared with it, in order, at its time, with
+//! nothing left over.
 
 use crate::parse::{Act, Fault, Line, Script, Start};
 use crate::script::{ACK, Dialogue, OURS, SYN, SYN_ACK, Seg, packet_of};
@@ -33,7 +34,8 @@ pub(crate) fn play(script: &Script, profile: Profile) -> Result<(), Fault> {
     stage.silent().map_err(|f| f.on(last))
 }
 
-/// What must not change where nothing may: positions, windows, state, estimates, timers, what the application sees.
+/// What must not change where nothing may: positions, windows, state, estimates, timers, what the application
+/// sees.
 fn snapshot(d: &Dialogue) -> Vec<(&'static str, String)> {
     let (conn, board, rcv) = (&d.conn, d.conn.scoreboard(), d.conn.receiver());
     let timer = conn.next_timer().filter(|(_, timer)| *timer != Timer::DelayedAck);
@@ -68,7 +70,8 @@ fn moved(before: &[(&'static str, String)], after: &[(&'static str, String)]) ->
     })
 }
 
-/// Something arrived: where it is `unmoved`, nothing differs from `before`, and the application hears nothing.
+/// Something arrived: where it is `unmoved`, nothing differs from `before`, and the application hears
+/// nothing.
 fn changed(d: &mut Dialogue, before: &[(&'static str, String)], unmoved: bool) -> Result<(), Fault> {
     if !unmoved {
         return Ok(());

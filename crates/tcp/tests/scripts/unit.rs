@@ -1,4 +1,5 @@
-//! The notation itself: what is read, what is refused, and that a script which says something false fails where it says so.
+//! The notation itself: what is read, what is refused, and that a script which says something false fails
+//! where it says so.
 
 use crate::parse::Script;
 use crate::play::play;

@@ -24,7 +24,8 @@ impl<'a> Results<'a> {
         self.judged.iter().filter(move |j| j.check.group == group)
     }
 
-    /// Those whose first label is `first`, with their second label as x, and the mean in kilobytes per second.
+    /// Those whose first label is `first`, with their second label as x, and the mean in kilobytes per
+    /// second.
     fn curve(&self, group: &'static Group, first: &str) -> Vec<Point> {
         let fits = self.of(group).filter(|j| j.check.labels[0] == first);
         fits.map(|j| measured(number(&j.check.labels[1]), j)).collect()

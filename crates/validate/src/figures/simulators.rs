@@ -17,8 +17,8 @@ pub(super) fn all(results: &Results<'_>) -> Vec<Named> {
     ]
 }
 
-/// One set of points of the first picture: table, first label, name, colour, and a factor that moves points aside so
-/// that they do not hide each other.
+/// One set of points of the first picture: table, first label, name, colour, and a factor that moves points
+/// aside so that they do not hide each other.
 type Series = (&'static Group, &'static str, &'static str, Tone, f64);
 
 /// Goodput of twenty connections over loss.

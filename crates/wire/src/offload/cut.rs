@@ -1,5 +1,6 @@
-//! Cutting super-packets and joining neighbours, as the kernel's `tcp_gso_segment`, `__udp_gso_segment`, `inet_gso_segment` and
-//! `ipv6_gso_segment` do it (net/ipv4/tcp_offload.c, udp_offload.c, af_inet.c, net/ipv6/ip6_offload.c).
+//! Cutting super-packets and joining neighbours, as the kernel's `tcp_gso_segment`, `__udp_gso_segment`,
+//! `inet_gso_segment` and `ipv6_gso_segment` do it (net/ipv4/tcp_offload.c, udp_offload.c, af_inet.c,
+//! net/ipv6/ip6_offload.c).
 
 use super::{UDP_CHECKSUM, VnetHeader, addresses};
 use crate::checksum::{Sum, pseudo_header};
@@ -10,7 +11,8 @@ use crate::{TCP, UDP};
 use bentpipe_base::{Flags, Size};
 use core::ops::Range;
 
-/// Room for the headers of a piece. Longer ones (IPv6 with many extension headers) are not cut: the super-packet counts as one packet.
+/// Room for the headers of a piece. Longer ones (IPv6 with many extension headers) are not cut: the
+/// super-packet counts as one packet.
 pub const HEADER_SPACE: usize = 256;
 
 /// Offset of the checksum field in a TCP header.
@@ -39,7 +41,8 @@ enum Kind {
     Udp,
 }
 
-/// A super-packet, read once: how many packets it is on the wire, and where its parts lie. Holds for the bytes it was read from.
+/// A super-packet, read once: how many packets it is on the wire, and where its parts lie. Holds for the
+/// bytes it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Super {
     vnet: VnetHeader,
@@ -53,20 +56,22 @@ pub struct Super {
     pieces: usize,
 }
 
-/// One packet or several neighbours of a super-packet, ready to be sent: the headers that were written, then bytes of the source.
+/// One packet or several neighbours of a super-packet, ready to be sent: the headers that were written, then
+/// bytes of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// What to tell the kernel.
     pub vnet: VnetHeader,
-    /// Bytes written to the header buffer; 0 when the source goes as it is, its own headers being in `payload`.
+    /// Bytes written to the header buffer; 0 when the source goes as it is, its own headers being in
+    /// `payload`.
     pub header_len: usize,
     /// What follows them, in bytes of the source.
     pub payload: Range<usize>,
 }
 
 impl Piece {
-    /// Makes it say that it met congestion (CE, RFC 3168, section 5) in its IP header, the header's checksum included. `source` and `out` are those that it was made with. What
-    /// has said so already stays as it is.
+    /// Makes it say that it met congestion (CE, RFC 3168, section 5) in its IP header, the header's checksum
+    /// included. `source` and `out` are those that it was made with. What has said so already stays as it is.
     pub fn mark_ce(&mut self, source: &[u8], out: &mut [u8; HEADER_SPACE]) {
         if self.header_len == 0 {
             // its headers stand in the source: the first bytes are written anew
@@ -98,8 +103,8 @@ impl Piece {
 impl Super {
     /// Finds out what `bytes`, an IP packet from its first byte, will be on the wire.
     ///
-    /// A note that does not fit the packet (another protocol, a fragment, a tunnel around it, impossible lengths) is no error:
-    /// such a packet is one packet, and passes as it is.
+    /// A note that does not fit the packet (another protocol, a fragment, a tunnel around it, impossible
+    /// lengths) is no error: such a packet is one packet, and passes as it is.
     ///
     /// # Errors
     /// When the bytes are no IP packet, or end before its addresses.
@@ -148,7 +153,8 @@ impl Super {
             return None;
         }
         let pseudo = if vnet.is_partial() {
-            // taken from the packet: behind a routing header the last address counts, which only the sender knew
+            // taken from the packet: behind a routing header the last address counts, which only the sender
+            // knew
             let at = usize::from(field);
             let stands = Sum::of(segment.get(at..at + 2)?);
             stands.replace(Sum::ZERO.word(segment.len() as u16), Sum::ZERO).fold()
@@ -165,8 +171,8 @@ impl Super {
         self.pieces
     }
 
-    /// Bytes of headers that each wire packet repeats, bytes of payload, and how many of these each wire packet has. What is one packet on the wire, and
-    /// what cannot be cut, is all payload, and the last is 0.
+    /// Bytes of headers that each wire packet repeats, bytes of payload, and how many of these each wire
+    /// packet has. What is one packet on the wire, and what cannot be cut, is all payload, and the last is 0.
     pub const fn shape(&self) -> (u8, usize, u16) {
         match self.kind {
             Kind::Plain => (0, self.len, 0),
@@ -204,11 +210,12 @@ impl Super {
         at(first.min(self.pieces))..at(end.min(self.pieces))
     }
 
-    /// Writes the headers of wire packets `range` of `source`, the bytes this was read from: one packet, or several as one super-packet.
+    /// Writes the headers of wire packets `range` of `source`, the bytes this was read from: one packet, or
+    /// several as one super-packet.
     ///
-    /// The whole of it goes as it came, headers and all. Of a part, lengths, IPv4's identification and checksum, TCP's sequence number and
-    /// flags and the partial checksum are made to fit; whoever cuts it further finishes the checksum. A range that is empty or that
-    /// does not exist is an empty piece.
+    /// The whole of it goes as it came, headers and all. Of a part, lengths, IPv4's identification and
+    /// checksum, TCP's sequence number and flags and the partial checksum are made to fit; whoever cuts it
+    /// further finishes the checksum. A range that is empty or that does not exist is an empty piece.
     pub fn piece(&self, source: &[u8], range: Range<usize>, out: &mut [u8; HEADER_SPACE]) -> Piece {
         let (first, end) = (range.start, range.end.min(self.pieces));
         if first >= end {

@@ -1,8 +1,10 @@
-//! Super-packets: what the kernel hands over when it leaves cutting (GSO) and checksums to whoever comes after.
+//! Super-packets: what the kernel hands over when it leaves cutting (GSO) and checksums to whoever comes
+//! after.
 //!
-//! A sender's stack builds one packet of up to 64 KB and a note, the [`VnetHeader`], that says how it is to be cut. [`Super`] reads the two
-//! and knows the packets that will be on the wire without touching the payload; [`Super::piece`] writes the headers of one of them, or of
-//! several neighbours that travel on as one super-packet. Offsets count from the IP header.
+//! A sender's stack builds one packet of up to 64 KB and a note, the [`VnetHeader`], that says how it is to
+//! be cut. [`Super`] reads the two and knows the packets that will be on the wire without touching the
+//! payload; [`Super::piece`] writes the headers of one of them, or of several neighbours that travel on as
+//! one super-packet. Offsets count from the IP header.
 
 mod cut;
 #[cfg(test)]
@@ -83,8 +85,9 @@ impl VnetHeader {
 /// Offset of the checksum field in a UDP header.
 const UDP_CHECKSUM: u16 = 6;
 
-/// Finishes a partial checksum: what a network card would do. `bytes` is one packet as it will be on the wire, not one that is still to be
-/// cut. False when there was nothing to finish, or when the note points outside the packet.
+/// Finishes a partial checksum: what a network card would do. `bytes` is one packet as it will be on the
+/// wire, not one that is still to be cut. False when there was nothing to finish, or when the note points
+/// outside the packet.
 ///
 /// A UDP checksum that comes out as 0 is sent as 0xffff, since 0 would say that there is none (RFC 768).
 pub fn complete(bytes: &mut [u8], vnet: &VnetHeader) -> bool {

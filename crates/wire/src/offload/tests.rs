@@ -42,8 +42,8 @@ impl Wish {
         if self.tcp { 16 } else { 6 }
     }
 
-    /// One packet: payload `part`, which begins `at` bytes into the stream as packet number `n`. `partial` leaves the checksum at the sum
-    /// of the pseudo-header.
+    /// One packet: payload `part`, which begins `at` bytes into the stream as packet number `n`. `partial`
+    /// leaves the checksum at the sum of the pseudo-header.
     fn packet(&self, part: &[u8], n: usize, at: usize, flags: u8, partial: bool) -> Vec<u8> {
         let protocol = if self.tcp { TCP } else { UDP };
         let segment_len = self.transport_len() + part.len();

@@ -1,7 +1,8 @@
 //! Making super-packets: headers for a payload that others cut and sum up.
 //!
-//! What the kernel's own TCP hands to a card that cuts (`tcp_gso_segment`, net/ipv4/tcp_offload.c): lengths of the whole, the sum of the pseudo-header in the
-//! place of the checksum, FIN and PSH that will stand in the last segment only.
+//! What the kernel's own TCP hands to a card that cuts (`tcp_gso_segment`, net/ipv4/tcp_offload.c): lengths
+//! of the whole, the sum of the pseudo-header in the place of the checksum, FIN and PSH that will stand in
+//! the last segment only.
 
 use super::VnetHeader;
 use crate::checksum::pseudo_header;
@@ -15,11 +16,13 @@ use zerocopy::IntoBytes;
 /// Offset of the checksum field in a TCP header.
 const CHECKSUM: u16 = 16;
 
-/// Appends the headers of `segment` to `out` as those of a packet with `payload` bytes, which are to follow them, instead of its own. Each packet on the wire
-/// gets `size` of them, the last one what is left. Returns the note that goes with it; the checksum is left to whoever cuts.
+/// Appends the headers of `segment` to `out` as those of a packet with `payload` bytes, which are to follow
+/// them, instead of its own. Each packet on the wire gets `size` of them, the last one what is left. Returns
+/// the note that goes with it; the checksum is left to whoever cuts.
 ///
 /// # Errors
-/// When the options need more than 40 bytes or the packet more than an IP header can say; `out` is then as before.
+/// When the options need more than 40 bytes or the packet more than an IP header can say; `out` is then as
+/// before.
 pub fn emit_uncut(
     segment: &Segment<'_>,
     payload: usize,
@@ -106,7 +109,8 @@ mod tests {
                 let mut alone = Vec::new();
                 emit(&expected, &mut alone).unwrap();
                 assert_eq!(parse(&cut), Ok(expected));
-                // only the identification may count on (and with it the header's checksum): packets that may not be fragmented need none
+                // only the identification may count on (and with it the header's checksum): packets that may
+                // not be fragmented need none
                 let from = if ends == v4 { 12 } else { 0 };
                 assert_eq!(cut[from..], alone[from..]);
             }

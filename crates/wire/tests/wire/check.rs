@@ -88,7 +88,8 @@ fn meaning(bytes: &[u8]) -> Result<(), String> {
             if !oracle::is_tcp(bytes) {
                 return inside(Err::<(), _>(e), bytes).map(|_| ());
             }
-            // etherparse walks through authentication headers, and takes an IPv6 length of zero for "what there is"
+            // etherparse walks through authentication headers, and takes an IPv6 length of zero for "what
+            // there is"
             let zero_len = bytes[0] >> 4 == 6 && bytes[4..6] == [0, 0];
             let excused = zero_len || matches!(e.fault, Fault::OptionLength | Fault::Protocol(51));
             ensure!(excused, "we refuse ({e}) what etherparse reads");

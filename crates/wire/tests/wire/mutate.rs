@@ -1,5 +1,5 @@
-//! Random packets that are nearly right: mutations that know where lengths and options stand, but not what the code
-//! under test does with them.
+//! Random packets that are nearly right: mutations that know where lengths and options stand, but not what
+//! the code under test does with them.
 
 /// A small generator (SplitMix64): the same seed gives the same packets on every machine.
 #[derive(Clone, Debug)]

@@ -78,7 +78,8 @@ fn kernel_run(report: &Value) -> Option<KernelRun> {
 
 fn figure(all: &[KernelRun]) -> (String, bool) {
     let of = |figure: fn(&KernelRun) -> f64| all.iter().map(figure).collect::<Vec<_>>();
-    let (Mean { value: mean, half }, peak) = (Mean::of(&of(|r| r.goodput)), Mean::of(&of(|r| r.queue_peak)).value);
+    let (Mean { value: mean, half }, peak) =
+        (Mean::of(&of(|r| r.goodput)), Mean::of(&of(|r| r.queue_peak)).value);
     let release = all.first().map_or("", |r| r.kernel.as_str());
     let row = format!("linux{release},{CASE},{},{mean:.0},{half:.0},,,{peak:.1},", all.len());
     match fs::read_to_string(metadata::root().join(TABLE)).ok().and_then(|text| recorded(&text)) {

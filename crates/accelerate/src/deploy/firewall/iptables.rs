@@ -122,7 +122,8 @@ fn target(name: &str, and_back: bool) -> Act {
     }
 }
 
-/// A rule's words with the interfaces `lan` exchanged for `tun`; none when it names none of them, or asks for all but one.
+/// A rule's words with the interfaces `lan` exchanged for `tun`; none when it names none of them, or asks for
+/// all but one.
 pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Option<String> {
     let mut all = words(text);
     let mut is_changed = false;

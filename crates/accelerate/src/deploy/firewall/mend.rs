@@ -1,7 +1,9 @@
 //! The rules that a firewall lacks, as commands for its own program.
 //!
-//! What goes from the LAN into the gateway and from the gateway to the LAN passes: the firewall decides about it on the satellite's side, where connection tracking sees it. There
-//! each rule that names a LAN's interface gets one that names the TUN interface instead, behind it. So what it drops today it goes on dropping.
+//! What goes from the LAN into the gateway and from the gateway to the LAN passes: the firewall decides about
+//! it on the satellite's side, where connection tracking sees it. There each rule that names a LAN's
+//! interface gets one that names the TUN interface instead, behind it. So what it drops today it goes on
+//! dropping.
 
 use super::{Act, Names, Rule, Ruleset, Site, Tool, Verdict, iptables, nft};
 

@@ -1,11 +1,15 @@
-//! Whether the firewalls of this machine let pass over the TUN interfaces what they let pass today between LAN and satellite.
+//! Whether the firewalls of this machine let pass over the TUN interfaces what they let pass today between
+//! LAN and satellite.
 //!
-//! A packet that took one way through the chains of forwarded packets takes two once the gateway runs: LAN to TUN, where connection tracking leaves it out, and from the other
-//! TUN to the satellite. A rule that names interfaces, or asks for a state, may say something else of these than it said of the one. So each set of rules is asked three
-//! times, and what it lets pass today and would not then is a fault. Nothing else is judged: what it drops today it may go on dropping.
+//! A packet that took one way through the chains of forwarded packets takes two once the gateway runs: LAN to
+//! TUN, where connection tracking leaves it out, and from the other TUN to the satellite. A rule that names
+//! interfaces, or asks for a state, may say something else of these than it said of the one. So each set of
+//! rules is asked three times, and what it lets pass today and would not then is a fault. Nothing else is
+//! judged: what it drops today it may go on dropping.
 //!
-//! What a rule asks besides interfaces and states (addresses, ports, marks) is not understood but named by its words: rules with the same words match the same packets.
-//! Packets that are tried: one that no such words match, and for each of them one that they match, along the chains that lead there.
+//! What a rule asks besides interfaces and states (addresses, ports, marks) is not understood but named by
+//! its words: rules with the same words match the same packets. Packets that are tried: one that no such
+//! words match, and for each of them one that they match, along the chains that lead there.
 
 mod iptables;
 mod mend;
@@ -161,7 +165,8 @@ impl Ruleset {
         None
     }
 
-    /// Words that packets are tried with: none, and those of each rule with those of the rules that lead to its chain.
+    /// Words that packets are tried with: none, and those of each rule with those of the rules that lead to
+    /// its chain.
     fn trials(&self) -> Vec<BTreeSet<&str>> {
         let mut leads: BTreeMap<&str, BTreeSet<&str>> =
             self.bases().map(|(name, ..)| (name, BTreeSet::new())).collect();
@@ -295,7 +300,8 @@ fn read() -> (Vec<Finding>, Vec<Ruleset>) {
     }
     for v6 in [false, true] {
         let family = if v6 { "ip6" } else { "ip" };
-        // those that `iptables` has made in nftables: it alone can name all of their matches, and its commands are what their owner uses
+        // those that `iptables` has made in nftables: it alone can name all of their matches, and its
+        // commands are what their owner uses
         let is_its = |rules: &Ruleset| {
             matches!(&rules.tool, Tool::Nft { family: f, .. } if f == family)
                 && rules.chains.get("FORWARD").is_some_and(|c| c.drops.is_some())

@@ -193,7 +193,8 @@ pub(super) struct Mirrored {
     pub(super) replaces: bool,
 }
 
-/// A rule's words with the interfaces `lan` exchanged for `tun`; none when it names none of them, several when a map leads each of them to an end of its own.
+/// A rule's words with the interfaces `lan` exchanged for `tun`; none when it names none of them, several
+/// when a map leads each of them to an end of its own.
 pub(super) fn mirrored(text: &str, lan: &[String], tun: &str) -> Vec<Mirrored> {
     let all = words(text);
     let (mut out, mut is_changed, mut replaces) = (Vec::new(), false, false);

@@ -146,7 +146,8 @@ fn shell(script: &str) -> Result<(), String> {
     }
 }
 
-/// The commands that are printed are taken by their programs, and then nothing that passes today would be dropped.
+/// The commands that are printed are taken by their programs, and then nothing that passes today would be
+/// dropped.
 #[test]
 fn the_rules_that_are_named_mend_it() {
     let name = "the_rules_that_are_named_mend_it";

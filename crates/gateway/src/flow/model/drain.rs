@@ -1,12 +1,17 @@
-//! Drain: flight that is given up though nothing was lost, while the hop is busy; and then the hop's rate, no more.
+//! Drain: flight that is given up though nothing was lost, while the hop is busy; and then the hop's rate, no
+//! more.
 //!
-//! Source: draft-ietf-ccwg-bbr, sections 5.3.2 and 5.3.3. Looked at by quarters of the shortest round trip; with r the rate at which data leaves for the hop while some
-//! waits, W the most in flight since the sender last may have seen a loss, or the window shown where that is less, and s what it sends:
-//!   given up:   s <= 0.6 r,  flight <= 0.93 W,  the window is open, and data waits for the hop; two quarters at least
-//!   kept down:  then in 6 quarters  flight <= 0.85 W,  a tenth of W left of the window shown,  and s up to 1.4 r, 0.85 to 1.2 r in the mean
-//! A sender that losses control keeps W in flight; paced, it makes up for less at 1.2 W per round trip. An application can give up flight as well: when it sends at a
-//! lower rate the hop is not busy for longer than the backlog lasts, and when it goes on after a pause there is a burst. A reduction for an ECN mark, or for a
-//! drop in the sender's own queue, by 0.7 is none of less than 0.6 r.
+//! Source: draft-ietf-ccwg-bbr, sections 5.3.2 and 5.3.3. Looked at by quarters of the shortest round trip;
+//! with r the rate at which data leaves for the hop while some waits, W the most in flight since the sender
+//! last may have seen a loss, or the window shown where that is less, and s what it sends:
+//!   given up:   s <= 0.6 r,  flight <= 0.93 W,  the window is open, and data waits for the hop; two quarters
+//!               at least
+//!   kept down:  then in 6 quarters  flight <= 0.85 W,  a tenth of W left of the window shown,  and s up to
+//!               1.4 r, 0.85 to 1.2 r in the mean
+//! A sender that losses control keeps W in flight; paced, it makes up for less at 1.2 W per round trip. An
+//! application can give up flight as well: when it sends at a lower rate the hop is not busy for longer than
+//! the backlog lasts, and when it goes on after a pause there is a burst. A reduction for an ECN mark, or for
+//! a drop in the sender's own queue, by 0.7 is none of less than 0.6 r.
 
 use super::Seen;
 use bentpipe_base::{Duration, Instant};
@@ -19,7 +24,8 @@ const MOST: u8 = 24;
 const STEADY: u8 = 6;
 /// After as many without a packet nothing is known.
 const SILENCE: f64 = 6.0;
-/// Share of the hop's rate below which flight is given up; above which it is made up for; and what the mean may be.
+/// Share of the hop's rate below which flight is given up; above which it is made up for; and what the mean
+/// may be.
 const LOW: f64 = 0.6;
 const HIGH: f64 = 1.4;
 const MEAN: (f64, f64) = (0.85, 1.2);

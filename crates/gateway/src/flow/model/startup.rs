@@ -1,16 +1,22 @@
 //! Startup: rounds that are spread evenly over the round trip, and grow.
 //!
-//! Source: draft-ietf-ccwg-bbr, section 5.3.1. A round begins with the first byte sent after an acknowledgment of the round before. With b its bytes, T the shortest round
-//! trip and B the most bytes of any round before, it is a sign when
-//!   b >= 1.35 B,  each quarter of T has 13 to 50 % of b,  no gap is longer than max(6 packets of it, T / 25),  and it took no longer than 1.15 T.
-//! A round is disturbed when nothing was told for 0.35 T, as behind a hole; then 7 % are enough. Three signs are enough, or two from clean rounds: neither it nor the one
-//! before was disturbed; 24 packets at least, 15 to 42 % in each quarter; and no more than 15 % of it waited for the hop. An even round that is not larger takes a half of one away.
+//! Source: draft-ietf-ccwg-bbr, section 5.3.1. A round begins with the first byte sent after an
+//! acknowledgment of the round before. With b its bytes, T the shortest round trip and B the most bytes of
+//! any round before, it is a sign when
+//!   b >= 1.35 B,  each quarter of T has 13 to 50 % of b,  no gap is longer than max(6 packets of it, T /
+//!     25),  and it took no longer than 1.15 T.
+//! A round is disturbed when nothing was told for 0.35 T, as behind a hole; then 7 % are enough. Three signs
+//! are enough, or two from clean rounds: neither it nor the one before was disturbed; 24 packets at least, 15
+//! to 42 % in each quarter; and no more than 15 % of it waited for the hop. An even round that is not larger
+//! takes a half of one away.
 //!
-//! Why no other sender does this. Slow start that is not paced sends a round as fast as the acknowledgments come: it is spread evenly only when the hop is full, and then
-//! half of the round waits, and the round after takes longer. Slow start that Linux paces, at two windows per smoothed round trip, needs half of it; at 1.2 windows
-//! it needs five sixths, but does not grow by a third. After a hole the smoothed round trip is longer and so is the round; that lasts for one round, and with
-//! three of them the sender would have to meet three losses just so. A link in front of the gateway that is slower than the burst spreads it as well, but no more
-//! than fills it: the next cannot be larger.
+//! Why no other sender does this. Slow start that is not paced sends a round as fast as the acknowledgments
+//! come: it is spread evenly only when the hop is full, and then half of the round waits, and the round after
+//! takes longer. Slow start that Linux paces, at two windows per smoothed round trip, needs half of it; at
+//! 1.2 windows it needs five sixths, but does not grow by a third. After a hole the smoothed round trip is
+//! longer and so is the round; that lasts for one round, and with three of them the sender would have to meet
+//! three losses just so. A link in front of the gateway that is slower than the burst spreads it as well, but
+//! no more than fills it: the next cannot be larger.
 
 use super::Seen;
 use bentpipe_base::{Duration, Instant};
@@ -30,7 +36,8 @@ const DISTURBED_SHARE: (f64, f64) = (0.07, 0.5);
 const CLEAN_SHARE: (f64, f64) = (0.15, 0.42);
 /// Share of a clean round that waits at most.
 const WAITS: f64 = 0.15;
-/// In round trips: the longest round, the longest time without news that disturbs nothing, and the longest gap between packets of a round of many.
+/// In round trips: the longest round, the longest time without news that disturbs nothing, and the longest
+/// gap between packets of a round of many.
 const LONGEST: f64 = 1.15;
 const SILENCE: f64 = 0.35;
 const GAP: f64 = 0.04;

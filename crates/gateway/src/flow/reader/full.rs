@@ -1,6 +1,7 @@
 //! A receiver's full buffer: what refused data tells of the application that reads it.
 //!
-//! The edge goes on moving while the application reads, whatever is on the way: from the first movement to the last this is its rate.
+//! The edge goes on moving while the application reads, whatever is on the way: from the first movement to
+//! the last this is its rate.
 
 use bentpipe_base::Instant;
 
@@ -26,7 +27,8 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// Bytes per second that are read, as far as known; `None` when it all went at once. The last movement may be told of long after all was read.
+    /// Bytes per second that are read, as far as known; `None` when it all went at once. The last movement
+    /// may be told of long after all was read.
     pub(super) fn rate(&self) -> Option<f64> {
         let (at, edge) = self.first?;
         let to = |(end, to): (Instant, u64)| {

@@ -1,9 +1,12 @@
 //! BBR version 3's bounds of the model: what losses say.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, sections 5.3.3.9 and 5.5.10. Two pairs of bounds lie over what the rate and the round trip say:
-//! - long term: the most that was in flight without too many losses (2 % of what was in flight) while the flow probed. It is set when a probe loses more, and
-//!   raised in ProbeBW_UP, by 1, 2, 4 .. segments per round trip.
-//! - short term, while the flow does not probe: after a round with losses, what was delivered in it, but at least 0.7 of the bound before.
+//! Source: draft-ietf-ccwg-bbr-06, sections 5.3.3.9 and 5.5.10. Two pairs of bounds lie over what the rate
+//! and the round trip say:
+//! - long term: the most that was in flight without too many losses (2 % of what was in flight) while the
+//!   flow probed. It is set when a probe loses more, and raised in ProbeBW_UP, by 1, 2, 4 .. segments per
+//!   round trip.
+//! - short term, while the flow does not probe: after a round with losses, what was delivered in it, but at
+//!   least 0.7 of the bound before.
 
 use bentpipe_base::Size;
 
@@ -38,7 +41,8 @@ impl Sample {
         self.lost as f64 > self.in_flight as f64 * LOSS_THRESHOLD
     }
 
-    /// Section 5.5.10.2: how much was in flight when the losses passed the threshold, by the segment of `mss` bytes that made them do so.
+    /// Section 5.5.10.2: how much was in flight when the losses passed the threshold, by the segment of `mss`
+    /// bytes that made them do so.
     pub(super) fn in_flight_at_loss(&self, mss: u64) -> u64 {
         let before = self.in_flight.saturating_sub(mss) as f64;
         let lost = self.lost.saturating_sub(mss) as f64;
@@ -63,7 +67,8 @@ pub(super) struct Bounds {
     pub lost_in_round: bool,
     /// Acknowledgments that found losses in this loss round.
     pub events: u32,
-    /// Growth of the long-term bound: bytes acknowledged for each segment, how often it doubled, and what is not used yet.
+    /// Growth of the long-term bound: bytes acknowledged for each segment, how often it doubled, and what is
+    /// not used yet.
     per_segment: u64,
     doublings: u32,
     credit: u64,
@@ -182,7 +187,8 @@ impl Bounds {
 mod tests {
     use super::*;
 
-    /// By hand: 100 segments in flight before, 1 lost before: (0.02 * 100 - 1) / 0.98 = 1.02 more may be lost of this one.
+    /// By hand: 100 segments in flight before, 1 lost before: (0.02 * 100 - 1) / 0.98 = 1.02 more may be lost
+    /// of this one.
     #[test]
     fn where_the_losses_passed_the_threshold() {
         let s = Sample { in_flight: 101_000, lost: 2000, ..Sample::default() };

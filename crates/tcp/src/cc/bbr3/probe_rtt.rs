@@ -1,6 +1,7 @@
 //! BBR version 3's round trip, and `ProbeRTT`, which looks for it.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, here (D), section 5.3.4.3: half a BDP in flight for a while, when no smaller round trip was seen for an interval.
+//! Source: draft-ietf-ccwg-bbr-06, here (D), section 5.3.4.3: half a BDP in flight for a while, when no
+//! smaller round trip was seen for an interval.
 
 use super::{AckPhase, Bbr3, State};
 use crate::cc::{Ack, Path};

@@ -1,4 +1,5 @@
-//! BBR version 3 on a line with one bottleneck: 8 Mbit/s and 100 ms are 1000 segments per second and a BDP of 100.
+//! BBR version 3 on a line with one bottleneck: 8 Mbit/s and 100 ms are 1000 segments per second and a BDP of
+//! 100.
 
 use super::super::line::Line;
 use super::*;
@@ -24,8 +25,8 @@ fn phases(l: &mut Line, time: Duration) -> Vec<(f64, f64)> {
     phases
 }
 
-/// Every 2 to 3 s after the last one a probe: UP at 1.25, DOWN at 0.9, and at the rate otherwise, 1 % below what was measured. `ProbeRTT`, which would begin the
-/// wait anew, is put off.
+/// Every 2 to 3 s after the last one a probe: UP at 1.25, DOWN at 0.9, and at the rate otherwise, 1 % below
+/// what was measured. `ProbeRTT`, which would begin the wait anew, is put off.
 #[test]
 fn the_cycle_of_gains() {
     let mut growth = Growth::of(&LAW);
@@ -95,7 +96,8 @@ fn losses_above_two_percent_count() {
     assert!(many < 0.75 * clean, "6.7 %: {many} of {clean}");
 }
 
-/// A buffer of a fifth of a BDP: version 1's probes lose there with every cycle; this one finds the bound and stays below.
+/// A buffer of a fifth of a BDP: version 1's probes lose there with every cycle; this one finds the bound and
+/// stays below.
 #[test]
 fn a_shallow_buffer_bounds_what_is_in_flight() {
     let mut l = line();

@@ -1,9 +1,10 @@
 //! The share of packets that the path loses, and whether it is more than a threshold for sure.
 //!
-//! Every packet sent is answered once: it arrives, or is found lost. share = lost / (lost + delivered) over the last max(4096 packets, 4 round trips); the threshold t
-//! is exceeded when share > t + 5 sqrt(t (1 - t) / n), five standard deviations of what n packets show by chance. In the beginning the window is what there is,
-//! from 4096 packets on.
-//! Deviation: the window moves in steps of 128 packets, and of more where a round trip holds very many.
+//! Every packet sent is answered once: it arrives, or is found lost. share = lost / (lost + delivered) over
+//! the last max(4096 packets, 4 round trips); the threshold t is exceeded when share > t + 5 sqrt(t (1 - t) /
+//! n), five standard deviations of what n packets show by chance. In the beginning the window is what there
+//! is, from 4096 packets on. Deviation: the window moves in steps of 128 packets, and of more where a round
+//! trip holds very many.
 
 use crate::cc::Path;
 use bentpipe_base::{Duration, Instant};
@@ -59,7 +60,8 @@ impl LossMeter {
         self.step = STEP;
     }
 
-    /// A timeout calls everything lost that is not SACKed: what comes until the next acknowledgment proves nothing.
+    /// A timeout calls everything lost that is not SACKed: what comes until the next acknowledgment proves
+    /// nothing.
     pub(super) fn timeout(&mut self, path: &Path) {
         self.given_up.get_or_insert(path.lost);
     }
@@ -95,7 +97,8 @@ impl LossMeter {
         true
     }
 
-    /// The share over the shortest window up to the last step of at least `packets` and `time`; `None` when there is not that much.
+    /// The share over the shortest window up to the last step of at least `packets` and `time`; `None` when
+    /// there is not that much.
     pub(super) fn over(&self, packets: u64, time: Duration) -> Option<Share> {
         let last = self.points.back()?;
         let is_long =

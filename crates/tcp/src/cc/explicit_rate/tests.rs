@@ -21,7 +21,8 @@ fn millis(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A bottleneck that carries what is granted: headers are not of the line's bytes, so the grant has them on top.
+/// A bottleneck that carries what is granted: headers are not of the line's bytes, so the grant has them on
+/// top.
 fn line(lose_one_in: u64) -> Line {
     let mut line = Line::granted(Growth::of(&LAW), 8, millis(100), Some(response(8.0 * 1.04)));
     line.lose_one_in = lose_one_in;
@@ -103,7 +104,8 @@ impl Hand {
     }
 }
 
-/// 10.4 Mbit/s of packets of 1040 B are 10 Mbit/s of payload of 1000 B; three times what that makes in 100 ms, and 32 segments, may be in flight.
+/// 10.4 Mbit/s of packets of 1040 B are 10 Mbit/s of payload of 1000 B; three times what that makes in 100
+/// ms, and 32 segments, may be in flight.
 #[test]
 fn the_grant_is_the_pace_from_the_first_segment_on() {
     let hand = Hand::new(Some(response(10.4)));
@@ -113,7 +115,8 @@ fn the_grant_is_the_pace_from_the_first_segment_on() {
     assert_eq!((plan.ask, plan.probes), (None, None::<Probes>));
 }
 
-/// Nine in a hundred lost (one in eleven): the rate stays, and what arrives is all that a path with such losses can carry.
+/// Nine in a hundred lost (one in eleven): the rate stays, and what arrives is all that a path with such
+/// losses can carry.
 #[test]
 fn losses_below_the_threshold_change_nothing() {
     let mut l = line(11);
@@ -135,7 +138,8 @@ fn losses_above_the_threshold_end_it() {
     assert!(l.plan().pace.is_none() && l.in_flight() < 40, "{}", l.in_flight());
 }
 
-/// 12.5 % over 4096 packets are more than five standard deviations (2.3 %) above 10 %; 12 % are not, but over four times as many they are.
+/// 12.5 % over 4096 packets are more than five standard deviations (2.3 %) above 10 %; 12 % are not, but over
+/// four times as many they are.
 #[test]
 fn five_standard_deviations_decide() {
     for (percent, steps, falls) in
@@ -205,7 +209,8 @@ fn a_timeout_keeps_the_rate_and_a_second_in_a_row_does_not() {
     assert_eq!((hand.plan().pace, hand.plan().window), (None, Size(MSS)));
 }
 
-/// Copies at the granted rate while all is sent, or while the peer's window is full and new; never before, never as a standard TCP, never unheard.
+/// Copies at the granted rate while all is sent, or while the peer's window is full and new; never before,
+/// never as a standard TCP, never unheard.
 #[test]
 fn idle_time_of_the_grant_is_used() {
     let mut hand = Hand::new(Some(response(10.4)));
@@ -261,7 +266,8 @@ fn a_silent_sender_asks_before_it_bursts() {
     assert_eq!((hand.plan().window, hand.plan().pace), (Size(3 * 65_000 + 32_000), Some(mbps(5.0))));
 }
 
-/// After ten round trips, and 128 packets, with less than half of the threshold lost it asks again, and goes on as granted.
+/// After ten round trips, and 128 packets, with less than half of the threshold lost it asks again, and goes
+/// on as granted.
 #[test]
 fn it_comes_back_when_the_losses_are_gone() {
     let mut hand = Hand::new(Some(response(10.4)));

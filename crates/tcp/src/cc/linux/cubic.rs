@@ -1,16 +1,21 @@
 //! CUBIC as Linux has it.
 //!
-//! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 42(5), 2008, as Linux 6.x computes it: time in 1/1024 s, the
-//! window in whole segments, a new growth rate at most once in a millisecond and, while the window stands, once in 1/32 s.
-//! - target = W_max + C (t + delay_min - K)^3; a segment is added for every cwnd / (target - cwnd) delivered, at least 2, and 100 windows' worth when the
-//!   target is not above the window.
-//! - Before the first loss, and after a timeout, which forgets W_max, a segment is added for every 20 delivered at the latest.
-//! - Reno's window grows by a segment for every 8/3 (1+beta)/(1-beta) / 8 windows delivered, and counts while it is larger.
-//! - A loss leaves beta of the congestion window; W_max is 1 + beta halves of it when it had not come back to the last W_max.
+//! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", ACM SIGOPS OSR 42(5), 2008, as
+//! Linux 6.x computes it: time in 1/1024 s, the window in whole segments, a new growth rate at most once in a
+//! millisecond and, while the window stands, once in 1/32 s.
+//! - target = W_max + C (t + delay_min - K)^3; a segment is added for every cwnd / (target - cwnd) delivered,
+//!   at least 2, and 100 windows' worth when the target is not above the window.
+//! - Before the first loss, and after a timeout, which forgets W_max, a segment is added for every 20
+//!   delivered at the latest.
+//! - Reno's window grows by a segment for every 8/3 (1+beta)/(1-beta) / 8 windows delivered, and counts while
+//!   it is larger.
+//! - A loss leaves beta of the congestion window; W_max is 1 + beta halves of it when it had not come back to
+//!   the last W_max.
 //!
-//! RFC 9438 differs (`cc/cubic.rs`): it takes up to half more per round trip from any target, lets Reno's window grow by one once it is back at W_max, has no
-//! rule of 20, and starts from the FlightSize. The clock is moved on by an idle time, not by every time in which the window was not the limit.
-//! The jiffy is one millisecond here, whatever the kernel was built with.
+//! RFC 9438 differs (`cc/cubic.rs`): it takes up to half more per round trip from any target, lets Reno's
+//! window grow by one once it is back at W_max, has no rule of 20, and starts from the FlightSize. The clock
+//! is moved on by an idle time, not by every time in which the window was not the limit. The jiffy is one
+//! millisecond here, whatever the kernel was built with.
 
 use super::Segments;
 use super::hystart::{Hystart, Seen};
@@ -60,7 +65,8 @@ pub struct LinuxCubic {
     /// Window before the last loss, in segments; 0 when none is known.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// Growth rate in force: a segment for this many delivered; and for which window and when it was computed.
+    /// Growth rate in force: a segment for this many delivered; and for which window and when it was
+    /// computed.
     rate: u32,
     computed: (u32, u64),
     last_sent: Instant,

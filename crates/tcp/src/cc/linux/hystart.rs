@@ -1,12 +1,15 @@
 //! HyStart as Linux has it.
 //!
-//! Source: Ha, Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011, with the values of Linux 6.x. From 16 segments on, slow start
-//! ends for good when, within one round,
-//! - a train of acknowledgments, each within 2 ms of the one before, has lasted half of the smallest round trip (the whole, where segments are paced), or
-//! - the smallest of more than eight round trips is above the smallest ever by an eighth of it, at least 4 ms and at most 16 ms.
+//! Source: Ha, Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011, with the
+//! values of Linux 6.x. From 16 segments on, slow start ends for good when, within one round,
+//! - a train of acknowledgments, each within 2 ms of the one before, has lasted half of the smallest round
+//!   trip (the whole, where segments are paced), or
+//! - the smallest of more than eight round trips is above the smallest ever by an eighth of it, at least 4 ms
+//!   and at most 16 ms.
 //!
-//! The train's bound gets a cushion for segments that leave in one piece: four pieces of 64 KiB at twice the rate, at most 1 ms.
-//! RFC 9406 (HyStart++) compares with the last round, slows down first, and knows no trains: see `cc/hystart.rs`.
+//! The train's bound gets a cushion for segments that leave in one piece: four pieces of 64 KiB at twice the
+//! rate, at most 1 ms. RFC 9406 (HyStart++) compares with the last round, slows down first, and knows no
+//! trains: see `cc/hystart.rs`.
 
 use bentpipe_base::{Duration, Instant, Size};
 

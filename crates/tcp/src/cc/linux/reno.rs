@@ -1,7 +1,8 @@
 //! Reno as Linux has it.
 //!
-//! Source: the behaviour of Linux 6.x (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`). Slow start below ssthresh, a segment per window above it.
-//! A loss leaves half of the congestion window, where RFC 5681, equation 4 has half of the FlightSize.
+//! Source: the behaviour of Linux 6.x (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`). Slow start below
+//! ssthresh, a segment per window above it. A loss leaves half of the congestion window, where RFC 5681,
+//! equation 4 has half of the FlightSize.
 
 use super::Segments;
 use crate::cc::{Ack, CongestionControl, Episode, Loss, Path, Plan};

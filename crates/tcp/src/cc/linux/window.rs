@@ -1,10 +1,11 @@
 //! Linux's congestion window: whole segments and a counter of acknowledgments.
 //!
-//! Source: the behaviour of Linux 6.x (`tcp_slow_start`, `tcp_cong_avoid_ai`, `tcp_enter_loss`, `tcp_reno_undo_cwnd`).
+//! Source: the behaviour of Linux 6.x (`tcp_slow_start`, `tcp_cong_avoid_ai`, `tcp_enter_loss`,
+//! `tcp_reno_undo_cwnd`).
 //! - Slow start adds what was delivered, up to the threshold; what is left counts in avoidance.
 //! - Avoidance adds a segment for every `w` delivered; `w` is the window for Reno and what CUBIC says.
-//! - Fast recovery leaves ssthresh. A timeout leaves one segment more than what is still believed in flight, since segments sent less than
-//!   a round trip ago are not given up (RFC 8985, section 6.3).
+//! - Fast recovery leaves ssthresh. A timeout leaves one segment more than what is still believed in flight,
+//!   since segments sent less than a round trip ago are not given up (RFC 8985, section 6.3).
 
 use crate::cc::{Ack, Loss, LossCause, Path};
 use bentpipe_base::Size;
@@ -122,7 +123,8 @@ impl Segments {
     }
 }
 
-/// Counts beyond what 31 bits hold are never reached: a window of that many segments is beyond any sequence space.
+/// Counts beyond what 31 bits hold are never reached: a window of that many segments is beyond any sequence
+/// space.
 fn clamp(segments: u64) -> u32 {
     u32::try_from(segments).unwrap_or(u32::MAX).min(u32::MAX >> 1)
 }

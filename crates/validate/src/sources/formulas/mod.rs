@@ -1,5 +1,5 @@
-//! Checks against formulas. Nothing here calls bentpipe's own code: the formulas are written out from the networks'
-//! parameters.
+//! Checks against formulas. Nothing here calls bentpipe's own code: the formulas are written out from the
+//! networks' parameters.
 
 mod channel;
 mod queueing;

@@ -188,7 +188,8 @@ fn slow_start(size_kb: u32, iw: u32) -> Check {
     )
 }
 
-/// From the SYN to the ACK of the last of `n` segments. Holds while the last but one round is shorter than a round trip.
+/// From the SYN to the ACK of the last of `n` segments. Holds while the last but one round is shorter than a
+/// round trip.
 pub(crate) fn slow_start_time(n: f64, iw: f64) -> f64 {
     let rounds = libm::log2(n / iw + 1.0).ceil();
     let place = n - iw * (libm::exp2(rounds - 1.0) - 1.0);

@@ -8,8 +8,8 @@ use crate::quantity::Quantity;
 use crate::reading::Reading;
 use crate::reference::Row;
 
-/// What CUBIC with the beta of RFC 9438 should reach at a loss of 1e-2, B/s. ns-2's has 0.8, which gains 11 % there
-/// by the formula of RFC 9438, section 5.1.
+/// What CUBIC with the beta of RFC 9438 should reach at a loss of 1e-2, B/s. ns-2's has 0.8, which gains 11 %
+/// there by the formula of RFC 9438, section 5.1.
 const CUBIC_AT_HIGH_LOSS: Tolerance = Tolerance::Between(880e3, 960e3);
 
 /// Runs of long beside short round trips, with jitter.
@@ -105,7 +105,8 @@ pub(super) fn cubic(row: &Row, rows: &[Row]) -> Vec<Check> {
     let job = sharing_job(row, "cubic");
     let old = job.clone().with(Change::OldCubic);
     let check = |of: &Row, label, job, tolerance| Check::of(of, &CUBIC, &[label, &row.loss], job, tolerance);
-    // where losses decide, ns-2's beta of 0.8 tells nothing of 0.7: there the kernel's own CUBIC is the reference, where it was measured
+    // where losses decide, ns-2's beta of 0.8 tells nothing of 0.7: there the kernel's own CUBIC is the
+    // reference, where it was measured
     let kernel = rows.iter().find(|r| r.is_kernel() && r.same_cell(row));
     let (of, tolerance) = match kernel {
         _ if number(&row.loss) <= 5e-3 => (row, Tolerance::Relative(0.04)),

@@ -6,7 +6,8 @@ use crate::job::{File, Job};
 use crate::quantity::{BOTTLENECK, Quantity};
 use crate::reading::Reading;
 
-/// Buffers in packets: those of the slides, and those that the rules of W/2 = 64 and W/3 = 43 need beside them.
+/// Buffers in packets: those of the slides, and those that the rules of W/2 = 64 and W/3 = 43 need beside
+/// them.
 pub(crate) const SIZES: [u32; 10] = [24, 30, 34, 36, 40, 43, 50, 64, 80, 120];
 /// Seconds after which slow start is over.
 const SETTLED_S: f64 = 20.0;

@@ -1,5 +1,5 @@
-//! A study of 2002 with ns-2: TCP over a GEO link of 1.544 Mbit/s and 585 ms (Shao and Zhang, ENSC 835, Simon Fraser
-//! University).
+//! A study of 2002 with ns-2: TCP over a GEO link of 1.544 Mbit/s and 585 ms (Shao and Zhang, ENSC 835, Simon
+//! Fraser University).
 
 mod burst;
 mod flavours;
