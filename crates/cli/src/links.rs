@@ -1,7 +1,8 @@
 //! `bentpipe links`: the named links.
 
 use bentpipe_link::Dynamics;
-use bentpipe_scenario::{Buffer, DirectionSpec, Profile, profiles};
+use bentpipe_link::Capacity;
+use bentpipe_scenario::{DirectionSpec, Profile, profiles};
 use core::fmt::Write as _;
 use serde_json::{Value, json};
 
@@ -68,8 +69,8 @@ fn direction(d: &DirectionSpec) -> Value {
         "varies": d.dynamics.as_deref().map_or_else(Vec::new, mechanisms),
     });
     let (key, value) = match d.buffer {
-        Buffer::Packets(n) => ("buffer_packets", u64::from(n)),
-        Buffer::Bytes(bytes) => ("buffer_bytes", bytes.0),
+        Capacity::Packets(n) => ("buffer_packets", u64::from(n)),
+        Capacity::Bytes(bytes) => ("buffer_bytes", bytes.0),
     };
     out[key] = value.into();
     out

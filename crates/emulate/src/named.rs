@@ -2,7 +2,7 @@
 
 use bentpipe_base::{Duration, Rate, Size};
 use bentpipe_link::{Capacity, Change};
-use bentpipe_scenario::{Buffer, Diagnostic, DirectionSpec, Scenario, Source, load};
+use bentpipe_scenario::{Diagnostic, DirectionSpec, Scenario, Source, load};
 
 /// The scenario of a named link. Forward leads from `far` to `near`, which is where the user is.
 ///
@@ -66,10 +66,9 @@ fn one(direction: &mut DirectionSpec, change: &Change, round_trip: Duration) {
     direction.loss = change.loss.unwrap_or(direction.loss);
     direction.ber = change.ber.unwrap_or(direction.ber);
     direction.buffer = match change.buffer {
-        Some(Capacity::Packets(n)) => Buffer::Packets(n),
-        Some(Capacity::Bytes(n)) => Buffer::Bytes(n),
+        Some(buffer) => buffer,
         None if change.rate.is_some() || change.delay.is_some() => {
-            Buffer::Bytes(product(direction.rate, round_trip))
+            Capacity::Bytes(product(direction.rate, round_trip))
         }
         None => direction.buffer,
     };
@@ -91,8 +90,8 @@ pub fn small_queues(scenario: &Scenario) -> Vec<(String, String, String)> {
             let wants = product(direction.rate, round_trip);
             let (has, text) = match direction.buffer {
                 // As full packets: what a user thinks of who counts them.
-                Buffer::Packets(n) => (Size(u64::from(n) * 1500), format!("{n} packets")),
-                Buffer::Bytes(bytes) => (bytes, bytes.to_string()),
+                Capacity::Packets(n) => (Size(u64::from(n) * 1500), format!("{n} packets")),
+                Capacity::Bytes(bytes) => (bytes, bytes.to_string()),
             };
             if has.0 < wants.0 && wants.0 > 3000 {
                 all.push((name.clone(), text, wants.to_string()));

@@ -5,8 +5,9 @@
 //! 1-(1-BER)^(8 L), L its bytes on the wire (independent bit errors; satellite fact: a residual error
 //! anywhere kills the packet).
 
-use crate::base::Base;
+use crate::direction::DirectionSpec;
 use crate::dynamics::Dynamics;
+use crate::queue::Capacity;
 use crate::varying::Varying;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Probability, Purpose, Rate, RngSlot, Size, World};
@@ -66,10 +67,10 @@ impl Channel {
 
     /// A channel that starts as `base` and changes as `dynamics` says. `name` is the direction's: it owns the
     /// random streams opened here, except those of a station's rain and of a pair's satellites.
-    pub fn varying(base: &Base, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
+    pub fn varying(base: &DirectionSpec, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
         let varying = Box::new(Varying::new(base, dynamics, name, world));
         let more = Some(Box::new(More::Varying(Some(varying))));
-        Self { varies: true, more, ..Self::new(base.rate, base.one_way, base.framing, None) }
+        Self { varies: true, more, ..Self::new(base.rate, base.delay, base.framing, None) }
     }
 
     /// Makes a constant channel one that can change from now on, with what it has carried: the service that
@@ -78,7 +79,9 @@ impl Channel {
     pub(crate) fn start_to_vary(&mut self, cx: &mut Cx<'_>, name: &str, busy_until: Instant) {
         let (rate, loss, ber) = self.constants();
         let framing = Size(u64::from(self.framing));
-        let base = Base { rate, one_way: self.one_way, framing, loss, ber };
+        // the queue is the link's, and goes on as it is
+        let base =
+            DirectionSpec { framing, loss, ber, ..DirectionSpec::new(rate, self.one_way, Capacity::Packets(0)) };
         let errors = match self.more.as_deref() {
             Some(More::Errors(state)) => state.errors.rng,
             _ => cx.open_rng(name, Purpose::Errors),

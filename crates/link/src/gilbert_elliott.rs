@@ -73,6 +73,11 @@ mod tests {
     use super::*;
     use bentpipe_base::{NodeId, Purpose, World};
 
+    fn clear() -> crate::DirectionSpec {
+        let rate = bentpipe_base::Rate::from_bps(1).unwrap();
+        crate::DirectionSpec::new(rate, Duration::ZERO, crate::Capacity::Packets(1))
+    }
+
     #[test]
     fn spells_have_their_means_in_time() {
         let mut world = World::new(11);
@@ -81,13 +86,7 @@ mod tests {
         let (good, bad) = (Duration::from_millis(900), Duration::from_millis(100));
         let parameters = GilbertElliott { good, bad, loss_good: p(0.0), loss_bad: p(1.0) };
         let mut spells = Spells::new(parameters, rng);
-        let base = crate::Base {
-            rate: bentpipe_base::Rate::from_bps(1).unwrap(),
-            one_way: Duration::ZERO,
-            framing: bentpipe_base::Size::ZERO,
-            loss: Probability::ZERO,
-            ber: Probability::ZERO,
-        };
+        let base = clear();
         let (mut at, mut sums, mut long, n) = (Instant::ZERO, [0.0; 2], 0, 40_000);
         for _ in 0..n {
             let mut state = State::new(&base);
@@ -117,13 +116,7 @@ mod tests {
         };
         let bad = (0..10_000).filter(|_| {
             let mut spells = Spells::new(parameters, rng);
-            let mut state = State::new(&crate::Base {
-                rate: bentpipe_base::Rate::from_bps(1).unwrap(),
-                one_way: Duration::ZERO,
-                framing: bentpipe_base::Size::ZERO,
-                loss: Probability::ZERO,
-                ber: Probability::ZERO,
-            });
+            let mut state = State::new(&clear());
             let now = Instant::ZERO;
             spells.apply(now, &mut world.cx(now, NodeId(0)), &mut state);
             state.burst > 0.5

@@ -5,12 +5,12 @@
 
 pub mod access;
 pub mod acm;
-mod base;
 pub mod capacity;
 pub mod channel;
 pub mod codel;
 pub mod coding;
 mod dama;
+mod direction;
 mod drop_head;
 pub mod dynamics;
 pub mod fade;
@@ -34,11 +34,11 @@ mod varying;
 
 pub use access::{Access, Dama, IdleRelease};
 pub use acm::Acm;
-pub use base::Base;
 pub use capacity::CapacityTrace;
 pub use channel::{Channel, Errors};
 pub use codel::Codel;
 pub use coding::Coding;
+pub use direction::DirectionSpec;
 pub use dynamics::{Change, Dynamics};
 pub use fade::{Fade, FadeEffect, FadeSource};
 pub use fq_codel::FqCodel;

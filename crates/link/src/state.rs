@@ -1,6 +1,6 @@
 //! What a changing direction is like at one moment, and the processes that make it so.
 
-use crate::base::Base;
+use crate::direction::DirectionSpec;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Rate, Rng};
 use core::fmt::Debug;
@@ -35,17 +35,17 @@ pub(crate) struct State {
 
 impl State {
     /// Before anything has changed.
-    pub(crate) const fn new(base: &Base) -> Self {
+    pub(crate) const fn new(of: &DirectionSpec) -> Self {
         Self {
-            rate: Some(base.rate),
-            one_way: base.one_way,
+            rate: Some(of.rate),
+            one_way: of.delay,
             down: false,
             blind: None,
             handover: 0.0,
             fade: 0.0,
-            loss: base.loss.get(),
+            loss: of.loss.get(),
             burst: 0.0,
-            ber: base.ber.get(),
+            ber: of.ber.get(),
             fade_ber: 0.0,
             fade_event: 0.0,
             fade_db: None,

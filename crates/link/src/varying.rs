@@ -10,9 +10,9 @@
 //! it takes a packet that comes at this instant, so that being touched more often changes nothing.
 
 use crate::access::{Access, Release};
-use crate::base::Base;
 use crate::capacity::{CapacityTrace, Opportunities, Steps};
 use crate::dama::{Grants, Work};
+use crate::direction::DirectionSpec;
 use crate::dynamics::Dynamics;
 use crate::fade::{Fade, FadeSource, Fading};
 use crate::gilbert_elliott::Spells;
@@ -73,7 +73,7 @@ struct Sending {
 }
 
 impl Varying {
-    pub(crate) fn new(base: &Base, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
+    pub(crate) fn new(base: &DirectionSpec, dynamics: &Dynamics, name: &str, world: &mut World) -> Self {
         let Dynamics { changes, capacity, delay, loss, orbit, fade, bursts, outages, access } = dynamics;
         let mut it = Self::going_on(base, world.open_rng(name, Purpose::Errors), 0, Instant::ZERO);
         if !changes.is_empty() {
@@ -113,7 +113,7 @@ impl Varying {
 
     /// A direction that was constant so far and on which nothing is going to change by itself. What it served
     /// last leaves `carry` and lasts until `busy_until`.
-    pub(crate) fn going_on(base: &Base, errors: RngSlot, carry: u64, busy_until: Instant) -> Self {
+    pub(crate) fn going_on(base: &DirectionSpec, errors: RngSlot, carry: u64, busy_until: Instant) -> Self {
         Self {
             base: State::new(base),
             state: State::new(base),

@@ -3,7 +3,7 @@
 mod rig;
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
-use bentpipe_link::{Access, Base, Capacity, CapacityTrace, Dama, Dynamics, IdleRelease};
+use bentpipe_link::{Access, DirectionSpec, Capacity, CapacityTrace, Dama, Dynamics, IdleRelease};
 use rig::{Rig, base, ms, rate};
 
 fn dama(latency_ms: u64, free: Option<Rate>) -> Dynamics {
@@ -57,7 +57,7 @@ fn with_much_waiting_every_frame_is_full() {
 #[test]
 fn a_packet_larger_than_a_frame_goes_on_in_the_next() {
     // 400 bytes a frame; 1000 bytes take 2.5 frames
-    let slow = Base { rate: rate(160_000), ..base() };
+    let slow = DirectionSpec { rate: rate(160_000), ..base() };
     let mut rig = Rig::new(&slow, &dama(100, None));
     rig.send(ms(10), 0, 1000);
     rig.send(ms(11), 1, 200);

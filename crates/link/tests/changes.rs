@@ -4,7 +4,7 @@ mod rig;
 
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Probability, Purpose, Size, World};
-use bentpipe_link::{Base, Capacity, CapacityTrace, Change, Channel, Dynamics, Errors, Fade};
+use bentpipe_link::{DirectionSpec, Capacity, CapacityTrace, Change, Channel, Dynamics, Errors, Fade};
 use bentpipe_link::{Coding, FadeEffect, FadeSource, Recorded};
 use rig::{Rig, base, chance, ms, rate};
 
@@ -25,12 +25,12 @@ fn us(us: u64) -> Instant {
 fn a_link_on_which_nothing_happens_is_a_constant_link() {
     // an awkward rate, losses and bit errors: the same nanoseconds and the same draws
     let base =
-        Base { rate: rate(1_544_321), framing: Size(7), loss: chance(0.1), ber: chance(1e-5), ..base() };
+        DirectionSpec { rate: rate(1_544_321), framing: Size(7), loss: chance(0.1), ber: chance(1e-5), ..base() };
     let dynamics = timeline(&[(Instant(1), Change::default())]);
     let mut varying = Rig::with(&base, &dynamics, Capacity::Packets(20), "link", 3);
     let mut world = World::new(3);
     let errors = Errors { rng: world.open_rng("link", Purpose::Errors), loss: base.loss, ber: base.ber };
-    let channel = Channel::new(base.rate, base.one_way, base.framing, Some(errors));
+    let channel = Channel::new(base.rate, base.delay, base.framing, Some(errors));
     let mut constant = Rig::around(world, channel, Capacity::Packets(20));
     for i in 0..3000_u64 {
         let at = Instant(i * 5_000_000 + i * i % 17 * 900_000);

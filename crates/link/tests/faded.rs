@@ -5,7 +5,7 @@ mod rig;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_link::{
-    Acm, Base, Capacity, Coding, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages, Rain,
+    Acm, DirectionSpec, Capacity, Coding, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages, Rain,
 };
 use rig::{Fates, Rig, base, chance, ms, rate};
 
@@ -15,7 +15,7 @@ fn millis(ms: u64) -> Duration {
 
 /// A packet every `gap` for `time`.
 fn stream(dynamics: &Dynamics, gap: Duration, time: Duration) -> Fates {
-    let mut rig = Rig::new(&Base { rate: rate(1_000_000_000), ..base() }, dynamics);
+    let mut rig = Rig::new(&DirectionSpec { rate: rate(1_000_000_000), ..base() }, dynamics);
     for i in 0..time.0 / gap.0 {
         rig.send(Instant(i * gap.0), i, 100);
     }
@@ -136,7 +136,7 @@ fn bit_errors_of_a_faded_code_lose_as_many_packets_as_its_error_events_say() {
     let effect = FadeEffect::Coding { coding, clear_db: 9.2 };
     let fade = Fade { source, effect, every: Duration::from_secs(1) };
     let dynamics = Dynamics { fade: Some(fade), ..Dynamics::default() };
-    let mut rig = Rig::new(&Base { rate: rate(1_000_000_000), ..base() }, &dynamics);
+    let mut rig = Rig::new(&DirectionSpec { rate: rate(1_000_000_000), ..base() }, &dynamics);
     for i in 0..100_000 {
         rig.send(ms(i), i, 1500);
     }

@@ -6,7 +6,7 @@ mod rig;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Duration, Ecn, Instant, Packet, Probability, Purpose, Size, World};
 use bentpipe_link::{
-    Access, Acm, Base, Capacity, CapacityTrace, Change, Channel, Codel, Coding, Dama, Discipline, Dynamics,
+    Access, Acm, DirectionSpec, Capacity, CapacityTrace, Change, Channel, Codel, Coding, Dama, Discipline, Dynamics,
     Errors, Fade, FadeEffect, FadeSource, FqCodel, GilbertElliott, Handover, IdleRelease, Orbit, Outages,
     Pass, Queue, Rain, Recorded, Slots,
 };
@@ -191,14 +191,13 @@ fn dynamics() -> impl Strategy<Value = Dynamics> {
         })
 }
 
-fn base() -> impl Strategy<Value = Base> {
+fn base() -> impl Strategy<Value = DirectionSpec> {
     (bps(), duration(), 0_u64..50, probability(), probability()).prop_map(
-        |(bps, one_way, framing, loss, ber)| Base {
-            rate: rate(bps),
-            one_way,
+        |(bps, delay, framing, loss, ber)| DirectionSpec {
             framing: Size(framing),
             loss,
             ber,
+            ..DirectionSpec::new(rate(bps), delay, Capacity::Packets(1000))
         },
     )
 }
@@ -282,7 +281,7 @@ fn run_until(
 }
 
 /// One on which something can change by itself, or a constant one.
-fn link(base: &Base, dynamics: &Dynamics, discipline: Discipline, capacity: Capacity) -> Rig {
+fn link(base: &DirectionSpec, dynamics: &Dynamics, discipline: Discipline, capacity: Capacity) -> Rig {
     let mut world = World::new(1);
     let errors = |world: &mut World| Errors {
         rng: world.open_rng("link", Purpose::Errors),
@@ -291,7 +290,7 @@ fn link(base: &Base, dynamics: &Dynamics, discipline: Discipline, capacity: Capa
     };
     let channel = if dynamics.is_constant() {
         let errors = errors(&mut world);
-        Channel::new(base.rate, base.one_way, base.framing, Some(errors))
+        Channel::new(base.rate, base.delay, base.framing, Some(errors))
     } else {
         Channel::varying(base, dynamics, "link", &mut world)
     };
@@ -399,7 +398,7 @@ proptest! {
         bursts in prop::collection::vec((prop::collection::vec((200_000_u64..800_000, 900_u32..1100), 60..100), 0_u64..400_000_000), 2..4),
         disturb in prop::collection::vec((0_u64..3_000_000, Just(())), 50..200),
     ) {
-        let base = Base { rate: rate(4_000_000), one_way: Duration(one_way), ..rig::base() };
+        let base = DirectionSpec { rate: rate(4_000_000), delay: Duration(one_way), ..rig::base() };
         let mut packets = Vec::new();
         for (burst, rest) in bursts {
             packets.extend(burst);
@@ -452,7 +451,14 @@ proptest! {
         ber in prop_oneof![Just(0.0), Just(1e-5), Just(1e-4)].prop_map(chance),
         phases in prop::collection::vec((packets(), change().boxed(), 1_000_000_u64..100_000_000), 1..5).boxed(),
     ) {
-        let base = Base { rate: rate(bps), one_way: Duration(one_way), framing: Size(4), loss, ber };
+        let base = DirectionSpec {
+            rate: rate(bps),
+            delay: Duration(one_way),
+            framing: Size(4),
+            loss,
+            ber,
+            ..rig::base()
+        };
         let (mut all, mut acts, mut last) = (Vec::new(), Vec::new(), 0);
         for (packets, (_, change), next_bps) in phases {
             // 60 packets of 3000 bytes take 1.5 s at the least of these rates

@@ -4,7 +4,7 @@ mod rig;
 
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant};
-use bentpipe_link::{Base, Capacity, Change, Dynamics, Handover, Orbit, Pass, Slots};
+use bentpipe_link::{DirectionSpec, Capacity, Change, Dynamics, Handover, Orbit, Pass, Slots};
 use rig::{Rig, base, chance, ms, rate};
 
 fn millis(ms: u64) -> Duration {
@@ -36,7 +36,7 @@ fn delays(rig: &mut Rig, at: impl Iterator<Item = u64>) -> Vec<Duration> {
 #[test]
 fn a_meo_pass_goes_from_the_lowest_elevation_over_the_zenith_and_back() {
     let pass = Pass { altitude_km: 8062.0, min_elevation_deg: 30.0, every: millis(1000), pace: 1.0 };
-    let ground = Base { one_way: millis(3), ..base() };
+    let ground = DirectionSpec { delay: millis(3), ..base() };
     let mut rig = Rig::new(&ground, &Dynamics { orbit: Some(Orbit::Pass(pass)), ..Dynamics::default() });
     let found = delays(&mut rig, (0..20_000).map(|s| s * 1000));
     let (low, high) = (found.iter().min().unwrap(), found.iter().max().unwrap());

@@ -6,7 +6,7 @@ mod rig;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Probability, Size};
 use bentpipe_link::{
-    Access, Acm, Base, ByUser, Capacity, CapacityTrace, Change, Dama, Dynamics, Fade, FadeEffect, FadeSource,
+    Access, Acm, DirectionSpec, ByUser, Capacity, CapacityTrace, Change, Dama, Dynamics, Fade, FadeEffect, FadeSource,
     IdleRelease, Orbit, Pass,
 };
 use rig::{Rig, base, chance, ms, rate};
@@ -58,7 +58,7 @@ fn a_change_at_the_instant_of_a_begin_holds_for_it() {
 
 #[test]
 fn fractions_of_nanoseconds_are_carried_over_a_change_that_changes_nothing() {
-    let awkward = Base { rate: rate(1_544_321), framing: Size(7), loss: chance(0.1), ..base() };
+    let awkward = DirectionSpec { rate: rate(1_544_321), framing: Size(7), loss: chance(0.1), ..base() };
     let mut changed = Rig::constant(&awkward, Capacity::Packets(500), 3);
     let mut left_alone = Rig::constant(&awkward, Capacity::Packets(500), 3);
     for i in 0..2000_u64 {
@@ -284,7 +284,7 @@ fn a_channel_being_set_up_is_not_set_up_faster_by_a_change() {
 
 #[test]
 fn losses_of_a_link_that_had_none_come_from_its_own_stream() {
-    let lossy = Base { loss: chance(0.3), ..base() };
+    let lossy = DirectionSpec { loss: chance(0.3), ..base() };
     let mut from_the_start = Rig::constant(&lossy, Capacity::Packets(1000), 9);
     let mut changed = Rig::constant(&base(), Capacity::Packets(1000), 9);
     changed.change(ms(0), &Change { loss: Some(chance(0.3)), ..KEEP });

@@ -5,10 +5,9 @@ use crate::diagnostic::{Diagnostic, Fault, Result, did_you_mean, listed};
 use crate::form::Read;
 use crate::scalars::shown;
 use crate::source::{Source, Sources, Span};
-use crate::types::Buffer;
 use crate::value::{Kind, Value};
 use bentpipe_base::Duration;
-use bentpipe_link::{Capacity, Change};
+use bentpipe_link::Change;
 
 /// What can be changed.
 const KEYS: [&str; 6] = ["rate", "delay", "buffer", "loss", "ber", "up"];
@@ -76,12 +75,7 @@ fn one(change: &mut Change, key: &str, value: &Value, at: Span) -> Result<()> {
     match key {
         "rate" => change.rate = Some(Read::read(value, key)?),
         "delay" => change.delay = Some(Read::read(value, key)?),
-        "buffer" => {
-            change.buffer = Some(match Buffer::read(value, key)? {
-                Buffer::Packets(n) => Capacity::Packets(n),
-                Buffer::Bytes(n) => Capacity::Bytes(n),
-            });
-        }
+        "buffer" => change.buffer = Some(Read::read(value, key)?),
         "loss" => change.loss = Some(Read::read(value, key)?),
         "ber" => change.ber = Some(Read::read(value, key)?),
         "up" => change.up = Some(Read::read(value, key)?),
@@ -105,6 +99,7 @@ fn allowed() -> String {
 mod tests {
     use super::*;
     use bentpipe_base::{Probability, Rate, Size};
+    use bentpipe_link::Capacity;
 
     fn read(words: &[&str]) -> core::result::Result<Change, String> {
         let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();

@@ -4,10 +4,11 @@ use crate::diagnostic::{Fault, Result, did_you_mean};
 use crate::form::{Form, Read, words, wrong};
 use crate::measure::Decibel;
 use crate::quantity::{self, Dimension};
-use crate::types::{Buffer, Stop};
+use crate::types::Stop;
 use crate::value::{Kind, Value};
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_gateway::Copies;
+use bentpipe_link::Capacity;
 use bentpipe_tcp::{Detection, EcnUse, JitterKind, Reduction, Scheme, Stack, Standard, Validation};
 
 /// The version of the file format that this crate reads.
@@ -281,7 +282,7 @@ impl Read for Window {
     }
 }
 
-impl Read for Buffer {
+impl Read for Capacity {
     const FORM: Form = Form::Quantity(&quantity::BUFFER);
 
     fn read(value: &Value, key: &str) -> Result<Self> {

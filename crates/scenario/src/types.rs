@@ -2,7 +2,7 @@
 
 use crate::amount::Amount;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_link::{Discipline, Dynamics};
+pub use bentpipe_link::DirectionSpec;
 use bentpipe_tcp::Config;
 
 /// One fully resolved experiment.
@@ -198,36 +198,6 @@ impl LinkSpec {
     pub fn serves_last(&self) -> bool {
         [&self.forward, &self.backward].iter().any(|d| d.discipline.minds_priority())
     }
-}
-
-/// One direction of a link. Order of effects: queue, serialise, errors, propagate.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DirectionSpec {
-    /// Rate at which IP bytes plus `framing` are serialised.
-    pub rate: Rate,
-    /// One-way propagation delay.
-    pub delay: Duration,
-    /// How much may wait.
-    pub buffer: Buffer,
-    /// Who is served next, and who is dropped.
-    pub discipline: Discipline,
-    /// Loss probability per packet.
-    pub loss: Probability,
-    /// Bit error rate over IP bytes plus framing; a packet survives when all its bits do.
-    pub ber: Probability,
-    /// Extra bytes per packet that the link counts. Default 0.
-    pub framing: Size,
-    /// What changes during the run; `None` on most links.
-    pub dynamics: Option<Box<Dynamics>>,
-}
-
-/// Capacity of a queue, not counting the packet in service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buffer {
-    /// In packets.
-    Packets(u32),
-    /// In bytes.
-    Bytes(Size),
 }
 
 /// One flow.

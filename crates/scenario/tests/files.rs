@@ -3,8 +3,9 @@
 mod support;
 
 use bentpipe_base::{Duration, Size};
+use bentpipe_link::Capacity;
 use bentpipe_scenario::{
-    App, Buffer, Direction, InstrumentKind, Reader, Source, Start, Stop, reference, schema, sweep, to_toml,
+    App, Direction, InstrumentKind, Reader, Source, Start, Stop, reference, schema, sweep, to_toml,
 };
 use bentpipe_tcp::{ReceiveBuffer, Validation};
 use support::{DUMBBELL, GRAPH, RICH, edit, loads};
@@ -84,7 +85,7 @@ fn the_reference_scenarios_share_their_hosts() {
         }
         let access = &s.links[1];
         assert_eq!((access.forward.rate.bps(), access.forward.delay), (10_000_000, Duration::from_millis(1)));
-        assert_eq!(access.forward.buffer, Buffer::Packets(100_000));
+        assert_eq!(access.forward.buffer, Capacity::Packets(100_000));
     }
 }
 
@@ -95,7 +96,7 @@ fn window_and_burst_use_a_t1_over_585_ms() {
         let s = loads(text, &[]);
         let there = &s.links[0].forward;
         assert_eq!((there.rate.bps(), there.delay), (1_544_000, Duration::from_micros(290_500)));
-        assert_eq!(there.buffer, Buffer::Packets(buffer));
+        assert_eq!(there.buffer, Capacity::Packets(buffer));
         assert_eq!(s.flows[0].sender.scheme.name, scheme);
         assert_eq!(s.flows[0].receiver.receive_buffer, ReceiveBuffer::Fixed(Size(128_000)));
     }
@@ -123,7 +124,7 @@ fn sharing_is_the_lossy_dumbbell() {
     let s = loads(SHARING, &[]);
     let there = &s.links[0].forward;
     assert_eq!((there.rate.bps(), there.delay), (10_000_000, Duration::from_millis(273)));
-    assert_eq!((there.buffer, there.loss.get()), (Buffer::Packets(50), 1e-4));
+    assert_eq!((there.buffer, there.loss.get()), (Capacity::Packets(50), 1e-4));
     assert!(s.links[0].backward.loss.is_zero());
     let flow = &s.flows[19];
     assert!(matches!(flow.start, Start::Uniform(from, to) if from.0 == 0 && to.0 == 1_000_000_000));
@@ -188,7 +189,7 @@ fn two_hours_of_fade_carry_the_instruments_of_the_paper() {
     assert!(
         matches!(s.instruments[0].kind, InstrumentKind::SideChannel { link, rate } if link == bottleneck && rate.bps() == 256_000)
     );
-    assert_eq!(s.links[0].forward.buffer, Buffer::Bytes(Size(102_000)));
+    assert_eq!(s.links[0].forward.buffer, Capacity::Bytes(Size(102_000)));
     assert!(s.links[0].forward.dynamics.is_some() && s.links[0].backward.dynamics.is_some());
 }
 

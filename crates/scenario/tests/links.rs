@@ -3,9 +3,9 @@
 mod support;
 
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_link::{Access, CapacityTrace, Coding, FadeEffect, FadeSource, Handover, Orbit, Outages};
+use bentpipe_link::{Access, Capacity, CapacityTrace, Coding, FadeEffect, FadeSource, Handover, Orbit, Outages};
 use bentpipe_scenario::{
-    App, Buffer, Direction, InstrumentKind, LinkSpec, Pattern, Scenario, profiles, reference, to_toml,
+    App, Direction, InstrumentKind, LinkSpec, Pattern, Scenario, profiles, reference, to_toml,
 };
 use support::{DUMBBELL, GRAPH, RICH, SATELLITE, edit, loads};
 
@@ -130,12 +130,12 @@ fn a_mesh_is_one_hop_and_a_star_is_two() {
     );
     let hop = link(&mesh, "station2-uplink");
     assert_eq!((hop.forward.rate.bps(), hop.backward.rate.bps()), (2_000_000, 1_544_000));
-    assert_eq!((hop.backward.buffer, hop.backward.loss.get()), (Buffer::Packets(30), 0.001));
+    assert_eq!((hop.backward.buffer, hop.backward.loss.get()), (Capacity::Packets(30), 0.001));
     let star = loads(SATELLITE, &[("topology", "star")]);
     // two hops of 273 ms and two access links
     assert_eq!(one_way(&star, &path), Duration::from_millis(548));
     assert_eq!(star.nodes[6].name, "hub");
-    assert_eq!(link(&star, "station2-uplink").backward.buffer, Buffer::Packets(400));
+    assert_eq!(link(&star, "station2-uplink").backward.buffer, Capacity::Packets(400));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_profiles_are_complete() {
         // a queue holds about a round trip of its rate, if the profile does not move
         let round = profile.forward.delay + profile.backward.delay;
         for side in [&profile.forward, &profile.backward] {
-            let Buffer::Bytes(buffer) = side.buffer else { panic!("{side:?}") };
+            let Capacity::Bytes(buffer) = side.buffer else { panic!("{side:?}") };
             if side.dynamics.is_none() {
                 assert_eq!(buffer, side.rate.bytes_in(round), "{}", profile.name);
             }

@@ -3,8 +3,9 @@
 mod support;
 
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_link::Capacity;
 use bentpipe_scenario::{
-    App, Buffer, NodeKind, ParamValue, Reader, Scenario, Source, Start, Stop, load, reference,
+    App, NodeKind, ParamValue, Reader, Scenario, Source, Start, Stop, load, reference,
 };
 use bentpipe_tcp::cc::cubic::{self, CubicParams};
 use bentpipe_tcp::cc::vegas::{self, VegasParams};
@@ -46,11 +47,11 @@ fn a_dumbbell_becomes_hosts_routers_and_links() {
     let (there, back) = (&s.links[0].forward, &s.links[0].backward);
     assert_eq!(there.rate, rate(10_000_000));
     assert_eq!(there.delay, Duration::from_millis(273));
-    assert_eq!(there.buffer, Buffer::Packets(50));
+    assert_eq!(there.buffer, Capacity::Packets(50));
     assert_eq!(there.loss, Probability::new(1e-4).unwrap());
     assert_eq!((back.rate, back.delay, back.buffer), (there.rate, there.delay, there.buffer));
     assert!(back.loss.is_zero() && back.ber.is_zero());
-    assert_eq!(s.links[1].forward.buffer, Buffer::Bytes(Size(1_000_000)));
+    assert_eq!(s.links[1].forward.buffer, Capacity::Bytes(Size(1_000_000)));
     assert_eq!(s.links[3].backward.delay, Duration::from_millis(1));
 }
 
@@ -62,7 +63,7 @@ fn the_return_direction_can_differ() {
         "[dumbbell.return]\nrate = \"1 Mbit/s\"\nbuffer = \"10 packets\"\nloss = 0.5\nber = 1e-6\n\n[host]",
     );
     let back = loads(&text, &[]).links[0].backward.clone();
-    assert_eq!((back.rate, back.buffer), (rate(1_000_000), Buffer::Packets(10)));
+    assert_eq!((back.rate, back.buffer), (rate(1_000_000), Capacity::Packets(10)));
     assert_eq!((back.loss.get(), back.ber.get()), (0.5, 1e-6));
 }
 
@@ -345,7 +346,7 @@ fn every_kind_of_value_can_be_set() {
     );
     assert_eq!((s.flows.len(), s.duration), (20, Duration::from_secs(500)));
     let (sender, there) = (&s.flows[19].sender, &s.links[0].forward);
-    assert_eq!((there.ber.get(), there.buffer), (3e-8, Buffer::Packets(50)));
+    assert_eq!((there.ber.get(), there.buffer), (3e-8, Capacity::Packets(50)));
     assert_eq!((sender.mss, sender.initial_window, sender.nagle), (1000, 4, false));
     assert_eq!(sender.scheme.name, "sack");
     assert!(sender.jitter.is_some() && sender.delayed_ack.is_some());

@@ -191,7 +191,7 @@ fn poisson_datagrams_wait_as_in_an_md1_queue() {
 fn datagrams_lost_in_a_queue_are_reported() {
     let pattern = Pattern::Constant(bps(15_552_000));
     let mut s = scenario("8 Mbit/s", "250 ms", App::Udp { size: Size(972), pattern });
-    s.links[0].forward.buffer = bentpipe_scenario::Buffer::Packets(10);
+    s.links[0].forward.buffer = bentpipe_link::Capacity::Packets(10);
     let report = run(&s);
     let flow = &report.flows[0];
     let u = flow.udp().unwrap();

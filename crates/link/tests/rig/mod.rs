@@ -1,12 +1,11 @@
 //! A link alone on a bench: packets go in at given times, and what became of each is written down.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses a part; this is test code")]
 
-use bentpipe_base::Purpose;
 use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{
     Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
 };
-use bentpipe_link::{Base, ByUser, Capacity, Change, Channel, DropTail, Dynamics, Errors, Link, Look, Queue};
+use bentpipe_link::{DirectionSpec, ByUser, Capacity, Change, Channel, DropTail, Dynamics, Link, Look, Queue};
 use std::sync::{Arc, Mutex};
 
 /// What became of the packets, by number.
@@ -62,37 +61,26 @@ pub(crate) fn chance(p: f64) -> Probability {
 }
 
 /// 8 Mbit/s: a byte takes a microsecond, a packet of 1000 bytes a millisecond. No errors, 100 ms.
-pub(crate) fn base() -> Base {
-    Base {
-        rate: rate(8_000_000),
-        one_way: Duration::from_millis(100),
-        framing: Size::ZERO,
-        loss: Probability::ZERO,
-        ber: Probability::ZERO,
-    }
+pub(crate) fn base() -> DirectionSpec {
+    DirectionSpec::new(rate(8_000_000), Duration::from_millis(100), Capacity::Packets(1000))
 }
 
 impl Rig {
-    pub(crate) fn new(base: &Base, dynamics: &Dynamics) -> Self {
+    pub(crate) fn new(base: &DirectionSpec, dynamics: &Dynamics) -> Self {
         Self::with(base, dynamics, Capacity::Packets(1000), "link", 1)
     }
 
-    pub(crate) fn with(base: &Base, dynamics: &Dynamics, capacity: Capacity, name: &str, seed: u64) -> Self {
+    pub(crate) fn with(base: &DirectionSpec, dynamics: &Dynamics, capacity: Capacity, name: &str, seed: u64) -> Self {
         let mut world = World::new(seed);
         let channel = Channel::varying(base, dynamics, name, &mut world);
         Self::around(world, channel, capacity)
     }
 
     /// A link on which nothing changes by itself, with errors where `base` has any.
-    pub(crate) fn constant(base: &Base, capacity: Capacity, seed: u64) -> Self {
+    pub(crate) fn constant(base: &DirectionSpec, capacity: Capacity, seed: u64) -> Self {
         let mut world = World::new(seed);
-        let lossy = !base.loss.is_zero() || !base.ber.is_zero();
-        let errors = lossy.then(|| {
-            let rng = world.open_rng("link", Purpose::Errors);
-            Errors { rng, loss: base.loss, ber: base.ber }
-        });
-        let channel = Channel::new(base.rate, base.one_way, base.framing, errors);
-        Self::around(world, channel, capacity)
+        let link = DirectionSpec { buffer: capacity, ..base.clone() }.link("link", &mut world);
+        Self::of(world, link)
     }
 
     pub(crate) fn around(world: World, channel: Channel, capacity: Capacity) -> Self {
@@ -100,10 +88,13 @@ impl Rig {
     }
 
     /// With any queue.
-    pub(crate) fn queued(mut world: World, channel: Channel, queue: impl Into<Queue>) -> Self {
+    pub(crate) fn queued(world: World, channel: Channel, queue: impl Into<Queue>) -> Self {
+        Self::of(world, Link::new(queue, channel))
+    }
+
+    fn of(mut world: World, link: Link) -> Self {
         let drops = Arc::new(Mutex::new(Vec::new()));
         world.set_sink(Box::new(Drops(Arc::clone(&drops))));
-        let link = Link::new(queue, channel);
         Self { world, link, now: Instant::ZERO, drops, delivered: Vec::new(), marked: Vec::new() }
     }
 

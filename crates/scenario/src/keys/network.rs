@@ -8,8 +8,8 @@ use crate::keys::{
 use crate::lists::{Pairs, Path};
 use crate::measure::Degrees;
 use crate::scalars::{Name, Whole};
-use crate::types::Buffer;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_link::Capacity;
 
 table! {
     /// Hosts `src1`, `src2`, ... on the left, `dst1`, `dst2`, ... on the right, routers `left` and `right`,
@@ -65,7 +65,7 @@ table! {
             stations: Whole<2, MAX_STATIONS> = "`2`",
             /// In a mesh, the buffer on board before each downlink. It is only used when uplinks bring more
             /// than a downlink takes. Nothing waits on board in a star.
-            onboard_buffer: Buffer = "as `downlink.buffer`",
+            onboard_buffer: Capacity = "as `downlink.buffer`",
         }
     }
 }
@@ -90,7 +90,7 @@ table! {
             /// it from the forward rate.
             rate: RateForm = "must be given",
             /// What may wait: packets, or bytes. The packet being sent does not count.
-            buffer: Buffer = "must be given",
+            buffer: Capacity = "must be given",
             /// Who is served next, and who is dropped; see [Queues](queues.md). First in, first out: a full
             /// queue drops the arrival (`"fifo"`) or the oldest (`"drop-head"`), or what waits too long is
             /// dropped or marked (`"codel"`), and that for each flow apart (`"fq_codel"`). The others concern

@@ -2,8 +2,8 @@
 
 use crate::form::table;
 use crate::scalars::{Name, Text};
-use crate::types::Buffer;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
+use bentpipe_link::Capacity;
 
 table! {
     /// Changes one direction of a link at an instant; what is not given stays as it is.
@@ -20,7 +20,7 @@ table! {
             /// New one-way propagation delay.
             delay: Duration = "unchanged",
             /// New size of the queue; packets beyond a smaller one stay until they are served.
-            buffer: Buffer = "unchanged",
+            buffer: Capacity = "unchanged",
             /// New loss probability per packet.
             loss: Probability = "unchanged",
             /// New bit error rate.

@@ -5,9 +5,9 @@ use crate::diagnostic::{Fault, Result};
 use crate::form::At;
 use crate::keys::TimelineKeys;
 use crate::source::Span;
-use crate::types::{Buffer, Direction, DirectionSpec, LinkSpec};
+use crate::types::{Direction, DirectionSpec, LinkSpec};
 use bentpipe_base::{Duration, Instant};
-use bentpipe_link::{Capacity, Change, Orbit};
+use bentpipe_link::{Change, Orbit};
 use std::collections::BTreeMap;
 
 /// Most changes of a run.
@@ -113,10 +113,7 @@ fn change(entry: &At<TimelineKeys>) -> Result<(Change, Option<Instant>)> {
     let change = Change {
         rate: keys.rate.map(|v| v.value),
         delay: keys.delay.map(|v| v.value),
-        buffer: keys.buffer.map(|v| match v.value {
-            Buffer::Packets(n) => Capacity::Packets(n),
-            Buffer::Bytes(n) => Capacity::Bytes(n),
-        }),
+        buffer: keys.buffer.map(|v| v.value),
         loss: keys.loss.map(|v| v.value),
         ber: keys.ber.map(|v| v.value),
         up: keys.outage.map(|_| false).or(keys.up.map(|v| v.value)),

@@ -7,8 +7,9 @@ mod observe;
 mod tcp;
 
 use crate::form::Word as _;
-use crate::types::{Buffer, LinkSpec, NodeKind, NodeSpec, ParamValue, Scenario};
+use crate::types::{LinkSpec, NodeKind, NodeSpec, ParamValue, Scenario};
 use bentpipe_base::{Duration, Instant, Rate, Size};
+use bentpipe_link::Capacity;
 use core::fmt::Write as _;
 
 /// Writes a scenario as a file that loads back to an equal value.
@@ -129,10 +130,10 @@ fn rate(rate: Rate) -> String {
     quoted(&rate.to_string())
 }
 
-fn buffer(buffer: Buffer) -> String {
+fn buffer(buffer: Capacity) -> String {
     match buffer {
-        Buffer::Packets(n) => quoted(&format!("{n} packets")),
-        Buffer::Bytes(bytes) => size(bytes),
+        Capacity::Packets(n) => quoted(&format!("{n} packets")),
+        Capacity::Bytes(bytes) => size(bytes),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The timeline, the instruments and the captures.
 
 use super::{at, buffer, line, quoted, rate, size, time};
-use crate::types::{Buffer, Direction, InstrumentKind, LinkSpec, Scenario};
+use crate::types::{Direction, InstrumentKind, LinkSpec, Scenario};
 use bentpipe_base::Instant;
-use bentpipe_link::{Capacity, Change};
+use bentpipe_link::Change;
 
 pub(super) fn timeline(out: &mut String, scenario: &Scenario) {
     for link in &scenario.links {
@@ -19,14 +19,10 @@ fn entry(out: &mut String, link: &str, when: Instant, change: &Change) {
     out.push_str("\n[[timeline]]\n");
     line(out, "at", &at(when));
     line(out, "link", &quoted(link));
-    let capacity = |capacity| match capacity {
-        Capacity::Packets(n) => buffer(Buffer::Packets(n)),
-        Capacity::Bytes(bytes) => buffer(Buffer::Bytes(bytes)),
-    };
     let values = [
         ("rate", change.rate.map(rate)),
         ("delay", change.delay.map(time)),
-        ("buffer", change.buffer.map(capacity)),
+        ("buffer", change.buffer.map(buffer)),
         ("loss", change.loss.map(|p| format!("{:?}", p.get()))),
         ("ber", change.ber.map(|p| format!("{:?}", p.get()))),
         ("up", change.up.map(|up| up.to_string())),

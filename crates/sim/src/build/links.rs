@@ -2,9 +2,9 @@
 
 use crate::routes::Hop;
 use crate::world::Simulation;
-use bentpipe_base::{Instant, NodeId, Purpose, Rate};
+use bentpipe_base::{NodeId, Rate};
 use bentpipe_gateway::SATELLITE;
-use bentpipe_link::{Base, Capacity, CapacityTrace, Channel, Discipline, Errors, Link, Orbit, Queue};
+use bentpipe_link::{CapacityTrace, DirectionSpec, Orbit};
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn add(
             (&link.name, &link.forward, link.a, link.b, false),
             (&link.reverse_name, &link.backward, link.b, link.a, true),
         ] {
-            let node = direction(sim, name, spec);
+            let node = spec.link(name, &mut sim.world);
             let id = sim.add_link(node);
             let at = |backward| gateways.get(&spec::Direction { link: i, backward }).copied();
             let port = match at(backward) {
@@ -51,7 +51,7 @@ pub(super) fn add(
 
 /// What the report compares goodput with: the link's own rate, or the mean of the trace or of the slots that
 /// take its place.
-fn nominal_bps(d: &spec::DirectionSpec) -> u64 {
+fn nominal_bps(d: &DirectionSpec) -> u64 {
     let Some(dynamics) = &d.dynamics else { return d.rate.bps() };
     let trace = dynamics.capacity.as_ref().and_then(CapacityTrace::mean_rate).map(Rate::bps);
     let slots = match &dynamics.orbit {
@@ -59,34 +59,4 @@ fn nominal_bps(d: &spec::DirectionSpec) -> u64 {
         _ => None,
     };
     trace.or(slots).unwrap_or(d.rate.bps())
-}
-
-fn direction(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Link {
-    let capacity = match d.buffer {
-        spec::Buffer::Packets(n) => Capacity::Packets(n),
-        spec::Buffer::Bytes(n) => Capacity::Bytes(n),
-    };
-    let channel = match &d.dynamics {
-        Some(dynamics) if !dynamics.is_constant() => {
-            let base = Base { rate: d.rate, one_way: d.delay, framing: d.framing, loss: d.loss, ber: d.ber };
-            Channel::varying(&base, dynamics, name, &mut sim.world)
-        }
-        _ => constant(sim, name, d),
-    };
-    // only a discipline that hashes needs a key
-    let key = match d.discipline {
-        Discipline::FqCodel(_) => {
-            let rng = sim.world.open_rng(name, Purpose::Table);
-            sim.world.cx(Instant::ZERO, NodeId(0)).rng(rng).bits()
-        }
-        _ => 0,
-    };
-    Link::new(Queue::new(capacity, d.discipline, key), channel)
-}
-
-fn constant(sim: &mut Simulation, name: &str, d: &spec::DirectionSpec) -> Channel {
-    let lossy = !d.loss.is_zero() || !d.ber.is_zero();
-    let errors =
-        lossy.then(|| Errors { rng: sim.world.open_rng(name, Purpose::Errors), loss: d.loss, ber: d.ber });
-    Channel::new(d.rate, d.delay, d.framing, errors)
 }
