@@ -3,6 +3,7 @@
 use crate::amount::Amount;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 pub use bentpipe_link::DirectionSpec;
+pub use bentpipe_nodes::Pattern;
 use bentpipe_tcp::Config;
 
 /// One fully resolved experiment.
@@ -257,24 +258,6 @@ pub enum App {
         size: Size,
         /// When they are sent.
         pattern: Pattern,
-    },
-}
-
-/// When datagrams are sent. Rates count payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
-    /// At equal intervals.
-    Constant(Rate),
-    /// A Poisson process with this mean rate.
-    Poisson(Rate),
-    /// At equal intervals in spells of exponential length, silent in spells between them.
-    OnOff {
-        /// Rate in a spell.
-        rate: Rate,
-        /// Mean length of a spell.
-        on: Duration,
-        /// Mean length of a silence.
-        off: Duration,
     },
 }
 

@@ -409,7 +409,7 @@ fn open(
     let ports = if super::answers(flow) { (ends.to.2, ends.from.2) } else { (ends.from.2, ends.to.2) };
     if let App::Udp { size, pattern } = flow.app {
         let rng = world.open_rng(&flow.name, Purpose::Application);
-        let stream = datagrams::stream(size, apps::pattern(pattern), rng, ends.start);
+        let stream = datagrams::stream(size, pattern, rng, ends.start);
         let udp = UdpFlow::open(&mut world.cx(Instant::ZERO, NodeId(0)), &stream, pair, ports)?;
         return Ok(Flow::Udp(Box::new(udp)));
     }

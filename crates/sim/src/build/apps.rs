@@ -1,7 +1,7 @@
 //! Applications of a scenario as those of hosts.
 
 use bentpipe_base::{Purpose, World};
-use bentpipe_nodes::{Answerer, Asker, Paced, Pattern, Reader, Typist, Writer};
+use bentpipe_nodes::{Answerer, Asker, Paced, Reader, Typist, Writer};
 use bentpipe_scenario as spec;
 
 /// What the opening and the accepting end write. What is random comes from a stream of the flow's own.
@@ -29,14 +29,5 @@ pub const fn reader(reader: &spec::Reader) -> Reader {
         spec::Reader::Pause { from, to, every: None } => Reader::Pause(from, to),
         spec::Reader::Pause { from, to, every: Some(every) } => Reader::Pauses { from, to, every },
         spec::Reader::StopAt(at) => Reader::StopAt(at),
-    }
-}
-
-/// When datagrams of a scenario are sent.
-pub const fn pattern(pattern: spec::Pattern) -> Pattern {
-    match pattern {
-        spec::Pattern::Constant(rate) => Pattern::Constant(rate),
-        spec::Pattern::Poisson(rate) => Pattern::Poisson(rate),
-        spec::Pattern::OnOff { rate, on, off } => Pattern::OnOff { rate, on, off },
     }
 }

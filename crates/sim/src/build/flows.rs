@@ -32,7 +32,6 @@ pub(super) fn add(
         match flow.app {
             spec::App::Udp { size, pattern } => {
                 let rng = sim.world.open_rng(&flow.name, Purpose::Application);
-                let pattern = apps::pattern(pattern);
                 let stream = Stream { port: client, to: (accepts.1, server), size, pattern, rng, start };
                 add_datagrams(sim, opens, accepts, &stream);
             }
