@@ -31,11 +31,6 @@ impl Names {
     pub fn links(&self) -> Vec<(String, NodeId)> {
         self.0.borrow().links.clone()
     }
-
-    /// Gateways with their nodes.
-    pub fn gateways(&self) -> Vec<(String, NodeId)> {
-        self.0.borrow().gateways.clone()
-    }
 }
 
 /// The network of `scenario`, whose ports are its hosts in their order.

@@ -6,10 +6,10 @@ use crate::samples::Samples;
 use bentpipe_base::Instant;
 use bentpipe_driver::{Attendant, Core, Error, Hosts, Journal, LiveNetwork, Made, Pacing, Preamble, Timing};
 use bentpipe_os::{Clock, PacketPort};
-use bentpipe_report::{GatewayReport, InstrumentReport, LinkReport};
+use bentpipe_report::{GatewayReport, InstrumentReport, LinkReport, NodeReport};
 use bentpipe_scenario::{Scenario, to_toml};
 use bentpipe_sim::Record;
-use bentpipe_sim::report::{gateway_report, link_reports};
+use bentpipe_sim::report::{gateway_reports, link_reports, node_reports};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -53,6 +53,8 @@ pub struct Outcome {
     pub links: Vec<LinkReport>,
     /// Gateways, likewise.
     pub gateways: Vec<GatewayReport>,
+    /// Nodes of kinds that are not built in, likewise.
+    pub nodes: Vec<NodeReport>,
     /// Series of the links, when asked for.
     pub record: Option<Record>,
     /// What the scenario's instruments saw, when series were asked for.
@@ -138,12 +140,9 @@ impl Running {
 
 fn outcome(mut core: Core, names: &Names, samples: Option<&Samples>) -> Result<Outcome, Error> {
     let (record, instruments) = samples.and_then(|s| s.finish(&mut core.net)).unzip();
-    let gateways = names
-        .gateways()
-        .into_iter()
-        .filter_map(|(name, id)| Some(gateway_report(name, core.net.network.gateway(id)?)));
     Ok(Outcome {
-        gateways: gateways.collect(),
+        gateways: names.with(&mut core.net, gateway_reports),
+        nodes: names.with(&mut core.net, |net| node_reports(net)),
         links: names.with(&mut core.net, link_reports),
         record,
         instruments: instruments.unwrap_or_default(),

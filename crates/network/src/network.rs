@@ -174,6 +174,15 @@ impl Network {
         Some(&mut self.nodes.gateways[i as usize])
     }
 
+    /// What a node that is not of a built-in kind has counted.
+    pub fn counters(&self, id: NodeId) -> Vec<(&'static str, u64)> {
+        let mut all = Vec::new();
+        if let Kind::Other(i) = self.nodes.kinds[id.0 as usize] {
+            self.nodes.others[i as usize].counters(&mut |key, n| all.push((key, n)));
+        }
+        all
+    }
+
     /// A host, to look at only.
     pub fn peek_host(&self, id: NodeId) -> Option<&Host> {
         let Kind::Host(i) = self.nodes.kinds[id.0 as usize] else { return None };
@@ -193,14 +202,22 @@ impl Network {
             to = self.wires.end(to.node, port);
             self.events += 1;
         }
-        if packet.segment != 0 && !self.whole && matches!(self.nodes.kinds[to.node.0 as usize], Kind::Link(_))
-        {
+        if packet.segment != 0 && self.takes_wire_packets(to.node) {
             return self.cut(at, to, packet);
         }
         self.nodes.handle(to.node, &mut self.world.cx(at, to.node), Input::Packet(to.port, packet));
     }
 
-    /// Hands a super-packet to a link as the wire packets that it stands for.
+    /// True for nodes to which super-packets come as wire packets.
+    fn takes_wire_packets(&self, id: NodeId) -> bool {
+        match self.nodes.kinds[id.0 as usize] {
+            Kind::Link(_) => !self.whole,
+            Kind::Other(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Hands a super-packet to a node as the wire packets that it stands for.
     #[cold]
     fn cut(&mut self, at: Instant, to: End, whole: Pkt) {
         let pieces = whole.pieces();

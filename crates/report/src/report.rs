@@ -6,6 +6,7 @@ use crate::gateway::GatewayReport;
 use crate::instrument::InstrumentReport;
 use crate::link::LinkReport;
 use crate::live::LiveReport;
+use crate::node::NodeReport;
 use crate::number;
 use crate::reference::ReferenceReport;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,9 @@ pub struct Report {
     /// Per gateway; absent without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayReport>,
+    /// Per node of a kind that is not built in; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeReport>,
     /// What the scenario's instruments saw; absent without instruments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instruments: Vec<InstrumentReport>,

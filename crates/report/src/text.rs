@@ -56,6 +56,9 @@ impl Report {
         for gateway in &self.gateways {
             let _ = writeln!(out, "{}", gateway.line());
         }
+        for node in &self.nodes {
+            let _ = writeln!(out, "{}", node.line());
+        }
         for line in self.live.iter().flat_map(LiveReport::lines) {
             let _ = writeln!(out, "{line}");
         }

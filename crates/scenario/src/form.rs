@@ -32,6 +32,8 @@ pub(crate) enum Form {
     Table(&'static TableInfo),
     /// A list of such tables.
     List(&'static TableInfo),
+    /// A list of tables with these keys and others.
+    OpenList(&'static TableInfo),
     /// `[parameters]`: names chosen by the user, with their defaults.
     Parameters,
     /// `[resolved]`: names and values.

@@ -10,6 +10,7 @@
 mod addresses;
 mod amount;
 mod change;
+mod custom;
 mod diagnostic;
 mod form;
 pub mod gateway_file;
@@ -33,6 +34,7 @@ mod write;
 pub use addresses::host_addresses;
 pub use amount::{Amount, Measures, amount};
 pub use change::{change, length};
+pub use custom::{CustomNode, CustomSpec, Registry, SettingError, Settings, register};
 pub use diagnostic::{Diagnostic, Place};
 pub use profile::{Profile, profiles};
 pub use reference::reference;

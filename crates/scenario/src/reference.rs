@@ -57,7 +57,7 @@ fn visit(info: &'static TableInfo, seen: &mut Vec<&'static TableInfo>) {
 
 fn visit_form(form: &Form, seen: &mut Vec<&'static TableInfo>) {
     match form {
-        Form::Table(info) | Form::List(info) => visit(info, seen),
+        Form::Table(info) | Form::List(info) | Form::OpenList(info) => visit(info, seen),
         Form::Either(forms) => forms.iter().for_each(|f| visit_form(f, seen)),
         _ => {}
     }
@@ -111,7 +111,7 @@ pub(crate) fn form(form: &Form) -> String {
         Form::Quantity(quantity) => plain_what(quantity.what).into(),
         Form::Words(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
         Form::Table(info) => format!("table, see {}", link(info)),
-        Form::List(info) => format!("tables, see {}", link(info)),
+        Form::List(info) | Form::OpenList(info) => format!("tables, see {}", link(info)),
         Form::Parameters => "name and default of each".into(),
         Form::Resolved => "name and value of each".into(),
         Form::Measure(measure) => plain_what(measure.what).into(),

@@ -133,6 +133,13 @@ fn choices(form: &Form, definitions: &mut Definitions) -> Vec<Value> {
         Form::Words(words) => or(json!({ "enum": words })),
         Form::Table(info) => vec![reference(info, definitions)],
         Form::List(info) => vec![json!({ "type": "array", "items": reference(info, definitions) })],
+        Form::OpenList(info) => {
+            let items = reference(info, definitions);
+            if let Some(Value::Object(table)) = definitions.all.get_mut(&plain_title(info)) {
+                table.insert("additionalProperties".into(), true.into());
+            }
+            vec![json!({ "type": "array", "items": items })]
+        }
         Form::Parameters => vec![declarations()],
         Form::Resolved => {
             vec![

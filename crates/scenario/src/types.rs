@@ -1,6 +1,7 @@
 //! An experiment is a value: `Scenario`. This is what a file resolves to, with nothing left to interpret.
 
 use crate::amount::Amount;
+use crate::custom::CustomSpec;
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 pub use bentpipe_link::DirectionSpec;
 pub use bentpipe_nodes::Pattern;
@@ -29,6 +30,8 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// Gateways before hops.
     pub gateways: Vec<GatewaySpec>,
+    /// Nodes of kinds that are not built in.
+    pub customs: Vec<CustomSpec>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
     /// Measuring instruments; what they saw is part of the report.

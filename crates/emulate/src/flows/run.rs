@@ -9,7 +9,7 @@ use bentpipe_base::{Duration, Instant, NodeId, Purpose, World};
 use bentpipe_os::Clock;
 use bentpipe_report::rate_bps;
 use bentpipe_scenario::{App, FlowSpec, Scenario, Stop};
-use bentpipe_sim::build::{FlowEnds, apps, build};
+use bentpipe_sim::build::{FlowEnds, build};
 use bentpipe_sim::record::{FLOW_COLUMNS, MOST_INTERVALS, Record, Series};
 use bentpipe_sim::report::show_window;
 use rustix::event::{Timespec, epoll};

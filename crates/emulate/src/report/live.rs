@@ -34,6 +34,7 @@ pub fn assemble(scenario: &Scenario, outcome: &Outcome, beside: Beside) -> (Repo
     }
     report.live = Some(live);
     report.gateways.clone_from(&outcome.gateways);
+    report.nodes.clone_from(&outcome.nodes);
     (report, record)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The parser, its errors, the JSON schema and the reference page all come from these tables.
 
+mod custom;
 mod dynamics;
 mod flows;
 mod gateways;
@@ -12,6 +13,7 @@ mod scheme;
 mod sweep;
 mod tcp;
 
+pub(crate) use custom::*;
 pub(crate) use dynamics::*;
 pub(crate) use flows::*;
 pub(crate) use gateways::*;
@@ -81,6 +83,8 @@ table! {
             links: Vec<At<LinkKeys>> = "none",
             /// Gateways before long hops.
             gateways: Vec<At<GatewayKeys>> = "none",
+            /// Nodes of kinds that are not built in.
+            nodes: Customs = "none",
             /// TCP options for all flows; a flow may override each.
             host: TcpKeys = "none",
             /// Changes of links during the run.

@@ -1,6 +1,7 @@
 //! Keys as written to a [`Scenario`] with nothing left to interpret.
 
 mod app;
+mod custom;
 mod direction;
 mod dumbbell;
 mod dynamics;
@@ -87,6 +88,7 @@ pub(crate) fn scenario(
     let names = Directions::new(&network.links);
     timeline::apply(slice(file.timeline.as_ref()), &mut network.links, &names, duration)?;
     let gateways = gateways::resolve(slice(file.gateways.as_ref()), &network.links, &names)?;
+    let customs = custom::resolve(file.nodes.as_ref().map(|n| &n.value), &names)?;
     let references = observe::references(slice(file.references.as_ref()))?;
     let instruments = observe::instruments(slice(file.instruments.as_ref()), &names, &flows, duration)?;
     let captures = observe::captures(slice(file.captures.as_ref()), &names, duration)?;
@@ -101,6 +103,7 @@ pub(crate) fn scenario(
         nodes: network.nodes,
         links: network.links,
         gateways,
+        customs,
         flows,
         instruments,
         captures,

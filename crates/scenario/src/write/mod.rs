@@ -32,6 +32,13 @@ pub fn to_toml(scenario: &Scenario) -> String {
         write_link(&mut out, link, &scenario.nodes);
     }
     scenario.gateways.iter().for_each(|g| gateway::write(&mut out, g, &scenario.links));
+    for custom in &scenario.customs {
+        out.push_str("\n[[nodes]]\n");
+        line(&mut out, "name", &quoted(&custom.name));
+        line(&mut out, "kind", &quoted(custom.kind));
+        line(&mut out, "link", &observe::name(&scenario.links, custom.at));
+        custom.settings.lines().for_each(|(key, value)| line(&mut out, key, &value));
+    }
     observe::timeline(&mut out, scenario);
     write_flows(&mut out, scenario);
     observe::instruments(&mut out, scenario);
@@ -138,7 +145,7 @@ fn buffer(buffer: Capacity) -> String {
 }
 
 /// A TOML basic string.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

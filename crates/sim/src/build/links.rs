@@ -5,19 +5,23 @@ use crate::world::Simulation;
 use bentpipe_base::{NodeId, Rate};
 use bentpipe_gateway::SATELLITE;
 use bentpipe_link::{CapacityTrace, DirectionSpec, Orbit};
+use bentpipe_network::End;
 use bentpipe_scenario as spec;
 use std::collections::BTreeMap;
 
 /// For each node: where its ports lead.
 pub(super) type Ports = Vec<Vec<Hop>>;
 
-/// Links, and where each node's ports lead. `gateways` are nodes by the direction at whose beginning they
-/// stand.
+/// What stands at the beginning of a direction, in the order in which packets that go into it pass: gateways
+/// and nodes whose first port leads back, and whose second leads on.
+pub(super) type Chains = BTreeMap<spec::Direction, Vec<NodeId>>;
+
+/// Links, and where each node's ports lead.
 pub(super) fn add(
     sim: &mut Simulation,
     scenario: &spec::Scenario,
     nodes: &[NodeId],
-    gateways: &BTreeMap<spec::Direction, NodeId>,
+    chains: &Chains,
 ) -> (Vec<(String, NodeId)>, Ports) {
     let mut links = Vec::new();
     let mut ports: Ports = vec![Vec::new(); nodes.len()];
@@ -28,20 +32,16 @@ pub(super) fn add(
         ] {
             let node = spec.link(name, &mut sim.world);
             let id = sim.add_link(node);
-            let at = |backward| gateways.get(&spec::Direction { link: i, backward }).copied();
-            let port = match at(backward) {
-                None => sim.wire(nodes[a], id),
-                Some(gateway) => {
-                    let port = sim.wire(nodes[a], gateway);
-                    sim.wire(gateway, nodes[a]);
-                    sim.wire(gateway, id);
-                    port
-                }
-            };
-            match at(!backward) {
-                None => sim.wire(id, nodes[b]),
-                Some(gateway) => sim.wire(id, (gateway, SATELLITE)),
-            };
+            let at = |backward| chains.get(&spec::Direction { link: i, backward }).map_or(&[][..], Vec::as_slice);
+            let chain = at(backward);
+            let port = sim.wire(nodes[a], chain.first().copied().unwrap_or(id));
+            for (n, node) in chain.iter().enumerate() {
+                let back = n.checked_sub(1).map_or(nodes[a].into(), |before| End::from((chain[before], SATELLITE)));
+                sim.wire(*node, back);
+                sim.wire(*node, chain.get(n + 1).copied().unwrap_or(id));
+            }
+            let end = at(!backward).last().map_or(nodes[b].into(), |last| End::from((*last, SATELLITE)));
+            sim.wire(id, end);
             ports[a].push(Hop { to: b, link: i, port, bps: nominal_bps(spec) });
             links.push((name.clone(), id));
         }

@@ -10,7 +10,6 @@ use bentpipe_base::{Addr, Instant, NodeId, Purpose};
 use bentpipe_gateway::Gateway;
 use bentpipe_nodes::{Host, Router};
 use bentpipe_scenario as spec;
-use std::collections::BTreeMap;
 
 /// Where a flow's two ends are: `from` is the end where its data comes from. Of requests that is the host
 /// that answers, though the other one opened the connection.
@@ -52,6 +51,8 @@ pub struct Network {
     pub links: Vec<(String, NodeId)>,
     /// Gateways with their names, in the scenario's order.
     pub gateways: Vec<(String, NodeId)>,
+    /// Nodes of kinds that are not built in, likewise, with their kinds.
+    pub customs: Vec<(String, &'static str, NodeId)>,
     /// Of each node of the scenario: its port, where something else lies in place of a host.
     pub ports: Vec<Option<NodeId>>,
 }
@@ -61,13 +62,14 @@ pub fn build(scenario: &spec::Scenario) -> Network {
     let mut sim = Simulation::new(scenario.seed);
     let nodes = add_nodes(&mut sim, scenario);
     name_hosts(&mut sim, scenario);
-    let (gateways, places) = add_gateways(&mut sim, scenario);
-    let (links, ports) = links::add(&mut sim, scenario, &nodes, &places);
+    let middle = Middle::add(&mut sim, scenario);
+    let (links, ports) = links::add(&mut sim, scenario, &nodes, &middle.chains);
     let ends: Vec<usize> = scenario.flows.iter().flat_map(|f| [f.from, f.to]).collect();
     let table = RouteTable::new(scenario, &ports, &ends);
     set_routes(&mut sim, scenario, &nodes, &table, &ends);
     let flows = flows::add(&mut sim, scenario, &nodes, &table);
-    Network { sim, flows, links, gateways, ports: vec![None; nodes.len()] }
+    let Middle { gateways, customs, .. } = middle;
+    Network { sim, flows, links, gateways, customs, ports: vec![None; nodes.len()] }
 }
 
 /// Gives hosts the addresses that they have live, for rules that speak of such.
@@ -90,35 +92,48 @@ pub fn build_open(scenario: &spec::Scenario) -> Network {
     let nodes: Vec<NodeId> = (scenario.nodes.iter())
         .map(|node| if is_host(node) { sim.add_open_end() } else { sim.add_router(Router::default()) })
         .collect();
-    let (gateways, places) = add_gateways(&mut sim, scenario);
-    let (links, hops) = links::add(&mut sim, scenario, &nodes, &places);
+    let middle = Middle::add(&mut sim, scenario);
+    let (links, hops) = links::add(&mut sim, scenario, &nodes, &middle.chains);
     let hosts: Vec<usize> = (0..nodes.len()).filter(|&i| is_host(&scenario.nodes[i])).collect();
     let table = RouteTable::new(scenario, &hops, &hosts);
     set_routes(&mut sim, scenario, &nodes, &table, &hosts);
     let ports = scenario.nodes.iter().zip(&nodes).map(|(spec, id)| is_host(spec).then_some(*id)).collect();
-    Network { sim, flows: Vec::new(), links, gateways, ports }
+    let Middle { gateways, customs, .. } = middle;
+    Network { sim, flows: Vec::new(), links, gateways, customs, ports }
 }
 
 /// What the way from one host to another carries, bit/s: the lowest rate on it; 0 without a way.
 pub fn lowest_rate(scenario: &spec::Scenario, from: usize, to: usize) -> u64 {
     let mut sim = Simulation::new(scenario.seed);
     let nodes: Vec<NodeId> = scenario.nodes.iter().map(|_| sim.add_open_end()).collect();
-    let (_, hops) = links::add(&mut sim, scenario, &nodes, &BTreeMap::new());
+    let (_, hops) = links::add(&mut sim, scenario, &nodes, &links::Chains::new());
     RouteTable::new(scenario, &hops, &[from, to]).lowest_rate(from, to)
 }
 
-/// The gateways with their names, and by the directions at whose beginning they stand.
-fn add_gateways(
-    sim: &mut Simulation,
-    scenario: &spec::Scenario,
-) -> (Vec<(String, NodeId)>, BTreeMap<spec::Direction, NodeId>) {
-    let (mut names, mut places) = (Vec::new(), BTreeMap::new());
-    for gateway in &scenario.gateways {
-        let id = sim.add_gateway(Gateway::new(gateway.config.clone()).with_policy(gateway.policy.clone()));
-        names.push((gateway.name.clone(), id));
-        places.insert(gateway.at, id);
+/// What stands at the beginnings of links.
+#[derive(Default)]
+struct Middle {
+    gateways: Vec<(String, NodeId)>,
+    customs: Vec<(String, &'static str, NodeId)>,
+    chains: links::Chains,
+}
+
+impl Middle {
+    fn add(sim: &mut Simulation, scenario: &spec::Scenario) -> Self {
+        let mut this = Self::default();
+        for gateway in &scenario.gateways {
+            let node = Gateway::new(gateway.config.clone()).with_policy(gateway.policy.clone());
+            let id = sim.add_gateway(node);
+            this.gateways.push((gateway.name.clone(), id));
+            this.chains.entry(gateway.at).or_default().push(id);
+        }
+        for custom in &scenario.customs {
+            let id = sim.add(custom.node().expect("its keys were read with the file"));
+            this.customs.push((custom.name.clone(), custom.kind, id));
+            this.chains.entry(custom.at).or_default().push(id);
+        }
+        this
     }
-    (names, places)
 }
 
 fn add_nodes(sim: &mut Simulation, scenario: &spec::Scenario) -> Vec<NodeId> {

@@ -7,11 +7,12 @@ pub(crate) use flow::flow_report;
 pub use flow::{context, datagrams, requests, sender_report, show_window, telnet};
 
 use crate::build::Network;
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, NodeId};
 use bentpipe_gateway::{Gateway, Why};
 use bentpipe_report::metric::Names;
 use bentpipe_report::{
-    Counts, FlowReport, GatewayFlows, GatewayReport, InstrumentReport, LinkReport, QueueReport, Report,
+    Counts, FlowReport, GatewayFlows, GatewayReport, InstrumentReport, LinkReport, NodeReport, QueueReport,
+    Report,
     TransferReport,
 };
 use bentpipe_scenario::{ParamValue, Scenario};
@@ -94,13 +95,23 @@ pub fn link_reports(net: &mut Network) -> Vec<LinkReport> {
 }
 
 /// What the gateways of a network have done up to now.
-pub(crate) fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
+pub fn gateway_reports(net: &mut Network) -> Vec<GatewayReport> {
     let all = net.gateways.clone();
     all.into_iter().filter_map(|(name, id)| Some(gateway_report(name, net.sim.gateway(id)?))).collect()
 }
 
-/// What a gateway did, wherever it ran.
-pub fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
+/// What the nodes of kinds that are not built in have done up to now.
+pub fn node_reports(net: &Network) -> Vec<NodeReport> {
+    let report = |(name, kind, id): &(String, &'static str, NodeId)| NodeReport {
+        name: name.clone(),
+        kind: (*kind).to_owned(),
+        counters: net.sim.counters(*id).into_iter().map(|(key, n)| (key.to_owned(), n)).collect(),
+    };
+    net.customs.iter().map(report).collect()
+}
+
+/// What a gateway did.
+fn gateway_report(name: String, gateway: &Gateway) -> GatewayReport {
     let of = gateway.report();
     let counters = &of.counters;
     let passed = Why::ALL.into_iter().map(|why| (why.key(), counters.passed(why)));

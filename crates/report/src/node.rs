@@ -1,0 +1,40 @@
+//! What a node of a kind that is not built in did.
+
+use crate::link::Counts;
+use serde::{Deserialize, Serialize};
+
+/// One node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(arbitrary::Arbitrary))]
+pub struct NodeReport {
+    /// Name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// What it has counted.
+    pub counters: Counts,
+}
+
+impl NodeReport {
+    /// In words, on one line.
+    pub(crate) fn line(&self) -> String {
+        let each: Vec<String> =
+            self.counters.iter().map(|(key, n)| format!("{n} {}", key.replace('_', " "))).collect();
+        let counted = if each.is_empty() { "counts nothing".to_owned() } else { each.join(", ") };
+        format!("{} {}: {counted}", self.kind, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_a_line() {
+        let counters = [("data".to_owned(), 30), ("marked_up".to_owned(), 3)].into();
+        let mut report = NodeReport { name: "m".into(), kind: "mark".into(), counters };
+        assert_eq!(report.line(), "mark m: 30 data, 3 marked up");
+        report.counters.clear();
+        assert_eq!(report.line(), "mark m: counts nothing");
+    }
+}

@@ -1,0 +1,55 @@
+//! Keys of nodes of kinds that are not built in.
+
+use crate::diagnostic::{Fault, Result};
+use crate::form::{At, Form, Keys as _, Read, required, table, wrong};
+use crate::scalars::Name;
+use crate::value::{Kind, Table, Value};
+
+table! {
+    /// A node of a kind that the program brings which reads the file; see [Extensions](extensions.md). It
+    /// stands at the beginning of one direction of a link, behind the gateway if there is one; what comes back
+    /// over the other direction passes through it as well. All other keys are those of its kind.
+    struct CustomKeys "[[nodes]]" {
+        required {
+            /// Unique name.
+            name: Name,
+            /// What it is.
+            kind: Name,
+            /// Name of the direction of a link into which it sends.
+            link: Name,
+        }
+    }
+}
+
+/// One `[[nodes]]`: the keys of all, and the rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Custom {
+    pub(crate) name: At<Name>,
+    pub(crate) kind: At<Name>,
+    pub(crate) link: At<Name>,
+    pub(crate) rest: Table,
+}
+
+/// All `[[nodes]]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Customs(pub(crate) Vec<At<Custom>>);
+
+impl Read for Customs {
+    const FORM: Form = Form::OpenList(CustomKeys::REF);
+
+    fn read(value: &Value, key: &str) -> Result<Self> {
+        let Kind::Array(items) = &value.kind else {
+            let message = format!("`{key}` is a list of tables");
+            return Err(Fault::new(value.span, message, format!("write [[{key}]], in double brackets")));
+        };
+        let one = |item: &Value| {
+            let Kind::Table(table) = &item.kind else { return Err(wrong(item, key, "a table")) };
+            let common = CustomKeys::REF.names();
+            let rest = table.0.iter().filter(|entry| !common.contains(&entry.key.as_str())).cloned().collect();
+            let word = |name| required(table, name, "[[nodes]]", item.span);
+            let custom = Custom { name: word("name")?, kind: word("kind")?, link: word("link")?, rest: Table(rest) };
+            Ok(At { value: custom, span: item.span })
+        };
+        items.iter().map(one).collect::<Result<_>>().map(Self)
+    }
+}
