@@ -1,7 +1,7 @@
 //! `bentpipe links`: the named links.
 
-use bentpipe_link::Dynamics;
 use bentpipe_link::Capacity;
+use bentpipe_link::Dynamics;
 use bentpipe_scenario::{DirectionSpec, Profile, profiles};
 use core::fmt::Write as _;
 use serde_json::{Value, json};

@@ -1,76 +1,7 @@
-//! The command line. Standard output is data, standard error is talk.
+//! The `bentpipe` command.
 
-mod args;
-mod compare;
-mod demo;
-mod doctor;
-mod emulate;
-mod expect;
-mod findings;
-mod gateway;
-mod input;
-mod link;
-mod links;
-mod options;
-mod outcome;
-mod replay;
-mod simulate;
-mod sweep;
-mod top;
-mod transfer;
-
-use args::{Args, Command, Page};
-use clap::Parser as _;
-use outcome::{Failure, NOT_MET, print};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command = Args::parse().command;
-    // These end with an exit status of their own, or of somebody else.
-    let ended = match &command {
-        Command::Emulate(options) => Some(emulate::run(options)),
-        Command::Run(options) => Some(Ok(emulate::become_program(options))),
-        Command::Gateway(gateway) => Some(gateway::run(gateway)),
-        Command::Demo(demo) => Some(demo::run(demo)),
-        _ => None,
-    };
-    let outcome = match ended {
-        Some(Ok(status)) => return ExitCode::from(status),
-        Some(Err(failure)) => Err(failure),
-        None => run(&command),
-    };
-    match outcome.and_then(|(output, met)| print(&output).map(|()| met)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(NOT_MET),
-        Err(failure) => ExitCode::from(failure.report()),
-    }
-}
-
-/// Runs a command; returns what goes to standard output, and whether all that was expected is met.
-fn run(command: &Command) -> Result<(String, bool), Failure> {
-    let text = match command {
-        Command::Sim { input, json, out, expect } => {
-            return simulate::run(&input::load(input)?, *json, out.as_deref(), expect);
-        }
-        Command::Sweep(sweep) => sweep::run(sweep),
-        Command::Merge { shards, out } => sweep::merge(shards, out),
-        Command::Check { input } => input::load(input).map(|s| bentpipe_scenario::to_toml(&s)),
-        Command::Links { json } => Ok(links::list(*json)),
-        Command::Doctor { json, clean } => return doctor::run(*json, *clean),
-        Command::Replay { file, json } => return replay::run(file, *json),
-        Command::Compare(options) => compare::run(options),
-        Command::Link(link) => link::run(link),
-        Command::Top(top) => top::run(top),
-        Command::Send(args) => transfer::send::send(args),
-        Command::Receive(args) => transfer::receive::receive(args),
-        Command::Generate { page } => Ok(match page {
-            Page::Schema => bentpipe_scenario::schema(),
-            Page::Reference => bentpipe_scenario::reference(),
-            Page::GatewaySchema => bentpipe_scenario::gateway_file::schema(),
-            Page::GatewayReference => bentpipe_scenario::gateway_file::reference(),
-        }),
-        // handled before
-        Command::Emulate(_) | Command::Run(_) | Command::Gateway(_) | Command::Demo(_) => Ok(String::new()),
-    }?;
-    Ok((text, true))
+    bentpipe_cli::main(bentpipe_cli::Registry::default())
 }

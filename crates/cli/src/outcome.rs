@@ -38,10 +38,15 @@ impl Failure {
         if refusal { Self::input(error) } else { Self::run(error) }
     }
 
+    /// What went wrong.
+    pub(crate) fn text(&self) -> &str {
+        let (Self::Input(text) | Self::Run(text)) = self;
+        text
+    }
+
     /// Says it on standard error; gives the exit status.
     pub(crate) fn report(&self) -> u8 {
-        let (Self::Input(text) | Self::Run(text)) = self;
-        say(&format!("error: {text}"));
+        say(&format!("error: {}", self.text()));
         if matches!(self, Self::Input(_)) { BAD_INPUT } else { FAILED }
     }
 }

@@ -80,8 +80,12 @@ impl Channel {
         let (rate, loss, ber) = self.constants();
         let framing = Size(u64::from(self.framing));
         // the queue is the link's, and goes on as it is
-        let base =
-            DirectionSpec { framing, loss, ber, ..DirectionSpec::new(rate, self.one_way, Capacity::Packets(0)) };
+        let base = DirectionSpec {
+            framing,
+            loss,
+            ber,
+            ..DirectionSpec::new(rate, self.one_way, Capacity::Packets(0))
+        };
         let errors = match self.more.as_deref() {
             Some(More::Errors(state)) => state.errors.rng,
             _ => cx.open_rng(name, Purpose::Errors),

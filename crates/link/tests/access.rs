@@ -3,7 +3,7 @@
 mod rig;
 
 use bentpipe_base::{Duration, Instant, Rate, Size};
-use bentpipe_link::{Access, DirectionSpec, Capacity, CapacityTrace, Dama, Dynamics, IdleRelease};
+use bentpipe_link::{Access, Capacity, CapacityTrace, Dama, DirectionSpec, Dynamics, IdleRelease};
 use rig::{Rig, base, ms, rate};
 
 fn dama(latency_ms: u64, free: Option<Rate>) -> Dynamics {

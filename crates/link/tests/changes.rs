@@ -4,7 +4,7 @@ mod rig;
 
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Probability, Purpose, Size, World};
-use bentpipe_link::{DirectionSpec, Capacity, CapacityTrace, Change, Channel, Dynamics, Errors, Fade};
+use bentpipe_link::{Capacity, CapacityTrace, Change, Channel, DirectionSpec, Dynamics, Errors, Fade};
 use bentpipe_link::{Coding, FadeEffect, FadeSource, Recorded};
 use rig::{Rig, base, chance, ms, rate};
 
@@ -24,8 +24,13 @@ fn us(us: u64) -> Instant {
 #[test]
 fn a_link_on_which_nothing_happens_is_a_constant_link() {
     // an awkward rate, losses and bit errors: the same nanoseconds and the same draws
-    let base =
-        DirectionSpec { rate: rate(1_544_321), framing: Size(7), loss: chance(0.1), ber: chance(1e-5), ..base() };
+    let base = DirectionSpec {
+        rate: rate(1_544_321),
+        framing: Size(7),
+        loss: chance(0.1),
+        ber: chance(1e-5),
+        ..base()
+    };
     let dynamics = timeline(&[(Instant(1), Change::default())]);
     let mut varying = Rig::with(&base, &dynamics, Capacity::Packets(20), "link", 3);
     let mut world = World::new(3);

@@ -5,7 +5,8 @@ mod rig;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_link::{
-    Acm, DirectionSpec, Capacity, Coding, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages, Rain,
+    Acm, Capacity, Coding, DirectionSpec, Dynamics, Fade, FadeEffect, FadeSource, GilbertElliott, Outages,
+    Rain,
 };
 use rig::{Fates, Rig, base, chance, ms, rate};
 

@@ -6,9 +6,9 @@ mod rig;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Dscp, Duration, Ecn, Instant, Packet, Probability, Purpose, Size, World};
 use bentpipe_link::{
-    Access, Acm, DirectionSpec, Capacity, CapacityTrace, Change, Channel, Codel, Coding, Dama, Discipline, Dynamics,
-    Errors, Fade, FadeEffect, FadeSource, FqCodel, GilbertElliott, Handover, IdleRelease, Orbit, Outages,
-    Pass, Queue, Rain, Recorded, Slots,
+    Access, Acm, Capacity, CapacityTrace, Change, Channel, Codel, Coding, Dama, DirectionSpec, Discipline,
+    Dynamics, Errors, Fade, FadeEffect, FadeSource, FqCodel, GilbertElliott, Handover, IdleRelease, Orbit,
+    Outages, Pass, Queue, Rain, Recorded, Slots,
 };
 use proptest::option::of;
 use proptest::prelude::*;

@@ -4,7 +4,7 @@ mod rig;
 
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant};
-use bentpipe_link::{DirectionSpec, Capacity, Change, Dynamics, Handover, Orbit, Pass, Slots};
+use bentpipe_link::{Capacity, Change, DirectionSpec, Dynamics, Handover, Orbit, Pass, Slots};
 use rig::{Rig, base, chance, ms, rate};
 
 fn millis(ms: u64) -> Duration {

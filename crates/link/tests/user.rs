@@ -6,8 +6,8 @@ mod rig;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Instant, Probability, Size};
 use bentpipe_link::{
-    Access, Acm, DirectionSpec, ByUser, Capacity, CapacityTrace, Change, Dama, Dynamics, Fade, FadeEffect, FadeSource,
-    IdleRelease, Orbit, Pass,
+    Access, Acm, ByUser, Capacity, CapacityTrace, Change, Dama, DirectionSpec, Dynamics, Fade, FadeEffect,
+    FadeSource, IdleRelease, Orbit, Pass,
 };
 use rig::{Rig, base, chance, ms, rate};
 

@@ -220,10 +220,14 @@ impl CustomSpec {
         let kinds = || registry.iter().flat_map(|r| &r.kinds);
         let Some(known) = kinds().find(|known| known.kind == kind) else {
             let names = || kinds().map(|known| known.kind);
-            let fault = Fault::new(word, format!("there is no kind of node `{kind}`"), did_you_mean(kind, names()));
+            let fault =
+                Fault::new(word, format!("there is no kind of node `{kind}`"), did_you_mean(kind, names()));
             let help = match names().next() {
                 Some(_) => format!("help: kinds: {}", listed(names())),
-                None => "help: kinds of nodes come from a program that registers them: see the manual, Extensions".to_owned(),
+                None => {
+                    "help: kinds of nodes come from a program that registers them: see the manual, Extensions"
+                        .to_owned()
+                }
             };
             return Err(fault.help(help));
         };
@@ -251,7 +255,11 @@ impl CustomSpec {
 impl fmt::Debug for CustomSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings: Vec<_> = self.settings.lines().collect();
-        f.debug_struct(self.kind).field("name", &self.name).field("at", &self.at).field("settings", &settings).finish()
+        f.debug_struct(self.kind)
+            .field("name", &self.name)
+            .field("at", &self.at)
+            .field("settings", &settings)
+            .finish()
     }
 }
 

@@ -3,7 +3,9 @@
 mod support;
 
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
-use bentpipe_link::{Access, Capacity, CapacityTrace, Coding, FadeEffect, FadeSource, Handover, Orbit, Outages};
+use bentpipe_link::{
+    Access, Capacity, CapacityTrace, Coding, FadeEffect, FadeSource, Handover, Orbit, Outages,
+};
 use bentpipe_scenario::{
     App, Direction, InstrumentKind, LinkSpec, Pattern, Scenario, profiles, reference, to_toml,
 };

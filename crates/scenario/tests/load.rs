@@ -4,9 +4,7 @@ mod support;
 
 use bentpipe_base::{Duration, Instant, Probability, Rate, Size};
 use bentpipe_link::Capacity;
-use bentpipe_scenario::{
-    App, NodeKind, ParamValue, Reader, Scenario, Source, Start, Stop, load, reference,
-};
+use bentpipe_scenario::{App, NodeKind, ParamValue, Reader, Scenario, Source, Start, Stop, load, reference};
 use bentpipe_tcp::cc::cubic::{self, CubicParams};
 use bentpipe_tcp::cc::vegas::{self, VegasParams};
 use bentpipe_tcp::{

@@ -96,8 +96,8 @@ const LAYERS: [Layer; 23] = [
 const ENGINE_MAY_USE: [&str; 5] = ["zerocopy", "libm", "rand_chacha", "rand_core", "serde"];
 
 const PREFIX: &str = "bentpipe-";
-/// The tool that runs crates of the product itself.
-const FUZZ: &str = "fuzz";
+/// The tool that runs crates of the product itself, and the crate for programs that use bentpipe.
+const MAY_USE_ALL: [&str; 2] = ["fuzz", "bentpipe"];
 
 /// The one crate of ours that tools may use, which know bentpipe only as a program: it knows nothing of
 /// networks.
@@ -126,7 +126,8 @@ const TESTS_MAY_USE: [(&str, &str); 3] = [("gateway", "tcp"), ("gateway", "link"
 fn check_package(package: &str, dependencies: &[(&str, bool)]) -> Vec<Finding> {
     let finding = |text| Finding { place: package.to_owned(), line: 1, text };
     let Some(name) = package.strip_prefix(PREFIX) else {
-        let ours = dependencies.iter().filter(|(on, _)| package != FUZZ && on.starts_with(PREFIX));
+        let ours =
+            dependencies.iter().filter(|(on, _)| !MAY_USE_ALL.contains(&package) && on.starts_with(PREFIX));
         let ours = ours.filter(|(on, _)| *on != TOOLS_MAY_USE);
         return ours.map(|(on, _)| finding(format!("a tool must not depend on {on}"))).collect();
     };

@@ -5,7 +5,9 @@ use bentpipe_base::trace::{DropCause, Event, Mask, Sink};
 use bentpipe_base::{
     Duration, Ecn, Input, Instant, Node, NodeId, Packet, Port, Probability, Rate, Size, Slot, World,
 };
-use bentpipe_link::{DirectionSpec, ByUser, Capacity, Change, Channel, DropTail, Dynamics, Link, Look, Queue};
+use bentpipe_link::{
+    ByUser, Capacity, Change, Channel, DirectionSpec, DropTail, Dynamics, Link, Look, Queue,
+};
 use std::sync::{Arc, Mutex};
 
 /// What became of the packets, by number.
@@ -70,7 +72,13 @@ impl Rig {
         Self::with(base, dynamics, Capacity::Packets(1000), "link", 1)
     }
 
-    pub(crate) fn with(base: &DirectionSpec, dynamics: &Dynamics, capacity: Capacity, name: &str, seed: u64) -> Self {
+    pub(crate) fn with(
+        base: &DirectionSpec,
+        dynamics: &Dynamics,
+        capacity: Capacity,
+        name: &str,
+        seed: u64,
+    ) -> Self {
         let mut world = World::new(seed);
         let channel = Channel::varying(base, dynamics, name, &mut world);
         Self::around(world, channel, capacity)

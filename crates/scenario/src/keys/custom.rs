@@ -45,9 +45,11 @@ impl Read for Customs {
         let one = |item: &Value| {
             let Kind::Table(table) = &item.kind else { return Err(wrong(item, key, "a table")) };
             let common = CustomKeys::REF.names();
-            let rest = table.0.iter().filter(|entry| !common.contains(&entry.key.as_str())).cloned().collect();
+            let rest =
+                table.0.iter().filter(|entry| !common.contains(&entry.key.as_str())).cloned().collect();
             let word = |name| required(table, name, "[[nodes]]", item.span);
-            let custom = Custom { name: word("name")?, kind: word("kind")?, link: word("link")?, rest: Table(rest) };
+            let custom =
+                Custom { name: word("name")?, kind: word("kind")?, link: word("link")?, rest: Table(rest) };
             Ok(At { value: custom, span: item.span })
         };
         items.iter().map(one).collect::<Result<_>>().map(Self)

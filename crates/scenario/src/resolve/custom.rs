@@ -17,7 +17,11 @@ pub(super) fn resolve(given: Option<&Customs>, names: &Directions) -> Result<Vec
         let keys = &node.value;
         let name = keys.name.value.0.clone();
         if n == MAX_CUSTOMS {
-            return Err(Fault::new(node.span, "there are too many nodes", format!("the limit is {MAX_CUSTOMS}")));
+            return Err(Fault::new(
+                node.span,
+                "there are too many nodes",
+                format!("the limit is {MAX_CUSTOMS}"),
+            ));
         }
         if !taken.insert(name.clone()) {
             let message = format!("two nodes are called `{name}`");

@@ -32,11 +32,13 @@ pub(super) fn add(
         ] {
             let node = spec.link(name, &mut sim.world);
             let id = sim.add_link(node);
-            let at = |backward| chains.get(&spec::Direction { link: i, backward }).map_or(&[][..], Vec::as_slice);
+            let at =
+                |backward| chains.get(&spec::Direction { link: i, backward }).map_or(&[][..], Vec::as_slice);
             let chain = at(backward);
             let port = sim.wire(nodes[a], chain.first().copied().unwrap_or(id));
             for (n, node) in chain.iter().enumerate() {
-                let back = n.checked_sub(1).map_or(nodes[a].into(), |before| End::from((chain[before], SATELLITE)));
+                let back =
+                    n.checked_sub(1).map_or(nodes[a].into(), |before| End::from((chain[before], SATELLITE)));
                 sim.wire(*node, back);
                 sim.wire(*node, chain.get(n + 1).copied().unwrap_or(id));
             }

@@ -12,8 +12,7 @@ use bentpipe_gateway::{Gateway, Why};
 use bentpipe_report::metric::Names;
 use bentpipe_report::{
     Counts, FlowReport, GatewayFlows, GatewayReport, InstrumentReport, LinkReport, NodeReport, QueueReport,
-    Report,
-    TransferReport,
+    Report, TransferReport,
 };
 use bentpipe_scenario::{ParamValue, Scenario};
 use serde_json::Value;

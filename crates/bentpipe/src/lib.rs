@@ -1,0 +1,73 @@
+//! bentpipe as a library.
+//!
+//! * [`load`] reads a scenario file, [`run`] runs it in simulated time, [`sweep`] runs it many times.
+//! * [`endpoint`] is the engine's TCP without I/O and without a clock: packets in and out, and the time of the
+//!   next deadline.
+//! * [`cli`] is the whole command line, with kinds of nodes of one's own ([`CustomNode`], [`Registry`]).
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let scenario_file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/demo.toml");
+//! let sets = [("duration".to_owned(), "20 s".to_owned())];
+//! # let sets = &sets[1..];
+//! let scenario = bentpipe::load(scenario_file.as_ref(), sets, Some(7))?;
+//! let report = bentpipe::run(&scenario);
+//! assert_eq!(report.seed, Some(7));
+//! println!("{:.2} Mbit/s", report.total.goodput_bps / 1e6);
+//! # Ok(()) }
+//! ```
+
+pub use bentpipe_base::{
+    Addr, Cx, Dscp, Duration, Ecn, Flags, Input, Instant, Node, Packet, Pkt, Port, Probability, Proto, Rate,
+    Size, Slot,
+};
+pub use bentpipe_cli::{LoadError, load};
+pub use bentpipe_report::{Metric, Report};
+pub use bentpipe_scenario::{
+    CustomNode, Diagnostic, Files, Registry, Scenario, SettingError, Settings, Source, SweepSpec, register,
+};
+pub use bentpipe_sim::run;
+pub use bentpipe_sweep::{Job, sweep};
+
+use std::process::ExitCode;
+
+/// A TCP without I/O and without a clock.
+///
+/// ```
+/// use bentpipe::endpoint::{Config, Endpoint, News, NodeId, Settings, VnetHeader, World};
+/// use bentpipe::{Duration, Instant};
+///
+/// // two hosts, and a way of 10 ms between them
+/// let settings = |host: &str| Settings { addresses: vec![host.parse().unwrap()], ..Settings::default() };
+/// let mut world = World::new(1);
+/// let mut a = Endpoint::new(&mut world, "a", settings("10.0.0.1"));
+/// let mut b = Endpoint::new(&mut world, "b", settings("10.0.0.2"));
+/// let mut now = Instant::ZERO;
+/// b.listen(80, &Config::default(), 1).unwrap();
+/// let id = a.connect(&mut world.cx(now, NodeId(0)), "10.0.0.2:80".parse().unwrap(), &Config::default()).unwrap();
+/// let mut packet = Vec::new();
+/// for _ in 0..2 {
+///     while a.next_packet(&mut world.cx(now, NodeId(0)), &mut packet) {
+///         b.packet(&mut world.cx(now, NodeId(0)), &packet, &VnetHeader::default());
+///     }
+///     now = now + Duration::from_millis(10);
+///     while b.next_packet(&mut world.cx(now, NodeId(0)), &mut packet) {
+///         a.packet(&mut world.cx(now, NodeId(0)), &packet, &VnetHeader::default());
+///     }
+/// }
+/// assert_eq!(a.news(), Some((id, News::Connected)));
+/// let connection = a.connection(id).unwrap();
+/// assert!(connection.cwnd().0 > 0 && connection.ssthresh().is_none());
+/// ```
+pub mod endpoint {
+    pub use bentpipe_base::{NodeId, World};
+    pub use bentpipe_live::endpoint::{ConnId, Counters, Ending, Endpoint, EndpointError, News, Settings};
+    pub use bentpipe_tcp::{Config, Connection};
+    pub use bentpipe_wire::offload::VnetHeader;
+}
+
+/// The command `bentpipe`, with the kinds of nodes in `registry` beside the built-in ones: scenarios use them as
+/// `[[nodes]] kind = "..."`, simulated and live.
+pub fn cli(registry: Registry) -> ExitCode {
+    bentpipe_cli::main(registry)
+}
