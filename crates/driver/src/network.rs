@@ -81,15 +81,19 @@ impl LiveNetwork {
     /// A network of one node whose ports 0 and 1 lead to the two open ends: a gateway's the LAN and the
     /// satellite. `add` puts the node, the only one, into the network.
     pub fn around(add: impl FnOnce(&mut Network) -> NodeId, seed: u64, unit: Unit, memory: Size) -> Self {
+        Self::chain(|network| vec![add(network)], seed, unit, memory)
+    }
+
+    /// A network of nodes one behind the other between two open ends. `add` puts them, at least one, into the
+    /// network.
+    pub fn chain(add: impl FnOnce(&mut Network) -> Vec<NodeId>, seed: u64, unit: Unit, memory: Size) -> Self {
         let mut network = Network::new(seed);
-        let node = add(&mut network);
-        let ports = [Port(0), Port(1)].map(|port| {
-            let end = network.add_open_end();
-            network.wire(end, (node, port));
-            network.wire(node, end);
-            (end, port.0 as usize)
-        });
-        Self::new(network, ports.to_vec(), unit, memory)
+        let chain = add(&mut network);
+        let ends = [network.add_open_end(), network.add_open_end()];
+        network.wire_chain(ends[0], &chain, ends[1]);
+        network.wire(ends[0], chain[0]);
+        network.wire(ends[1], (chain[chain.len() - 1], Port(1)));
+        Self::new(network, vec![(ends[0], 0), (ends[1], 1)], unit, memory)
     }
 
     /// For a network whose routers know its nodes by their places, `Addr(0)` to `Addr(nodes - 1)`: `hosts`

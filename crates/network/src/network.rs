@@ -83,6 +83,17 @@ impl Network {
         self.wires.add(from, to.into())
     }
 
+    /// Wires nodes of two ports one behind the other: port 0 of each leads back, of the first to `near`; port 1
+    /// leads on, of the last to `far`.
+    pub fn wire_chain(&mut self, near: impl Into<End>, chain: &[NodeId], far: impl Into<End>) {
+        let (near, far) = (near.into(), far.into());
+        for (n, node) in chain.iter().enumerate() {
+            let back = n.checked_sub(1).map_or(near, |before| (chain[before], Port(1)).into());
+            self.wire(*node, back);
+            self.wire(*node, chain.get(n + 1).map_or(far, |next| (*next).into()));
+        }
+    }
+
     /// Whether super-packets enter links whole, as is right while no link acts on wire packets.
     pub const fn pass_whole(&mut self, whole: bool) {
         self.whole = whole;

@@ -7,7 +7,6 @@
 use crate::diagnostic::{Fault, Result, did_you_mean, listed};
 use crate::form::Read;
 use crate::source::Span;
-use crate::types::Direction;
 use crate::value::{Kind, Table, Value};
 use bentpipe_base::{Duration, Node, Rate, Size};
 use core::fmt;
@@ -201,8 +200,6 @@ pub struct CustomSpec {
     pub name: String,
     /// Its kind.
     pub kind: &'static str,
-    /// It sends into this direction, and what comes over the other one passes through it as well.
-    pub at: Direction,
     /// Its keys.
     pub settings: Settings,
     make: Make,
@@ -213,7 +210,6 @@ impl CustomSpec {
     pub(crate) fn new(
         name: String,
         (kind, word): (&str, Span),
-        at: Direction,
         (table, span): (Table, Span),
     ) -> Result<Self> {
         let registry = REGISTRY.get();
@@ -238,7 +234,7 @@ impl CustomSpec {
             let fault = Fault::new(entry.span, message, did_you_mean(&entry.key, keys()));
             return Err(each.fold(fault, Fault::help));
         }
-        let spec = Self { name, kind: known.kind, at, settings: Settings { table, span }, make: known.make };
+        let spec = Self { name, kind: known.kind, settings: Settings { table, span }, make: known.make };
         spec.node().map_err(|error| error.0)?;
         Ok(spec)
     }
@@ -255,17 +251,13 @@ impl CustomSpec {
 impl fmt::Debug for CustomSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings: Vec<_> = self.settings.lines().collect();
-        f.debug_struct(self.kind)
-            .field("name", &self.name)
-            .field("at", &self.at)
-            .field("settings", &settings)
-            .finish()
+        f.debug_struct(self.kind).field("name", &self.name).field("settings", &settings).finish()
     }
 }
 
 impl PartialEq for CustomSpec {
     fn eq(&self, other: &Self) -> bool {
-        (&self.name, self.kind, self.at) == (&other.name, other.kind, other.at)
+        (&self.name, self.kind) == (&other.name, other.kind)
             && self.settings.lines().eq(other.settings.lines())
     }
 }

@@ -30,8 +30,9 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// Gateways before hops.
     pub gateways: Vec<GatewaySpec>,
-    /// Nodes of kinds that are not built in.
-    pub customs: Vec<CustomSpec>,
+    /// Nodes of kinds that are not built in, with the direction into which each sends; what comes over the other
+    /// direction of the link passes through it as well.
+    pub customs: Vec<(Direction, CustomSpec)>,
     /// Flows.
     pub flows: Vec<FlowSpec>,
     /// Measuring instruments; what they saw is part of the report.

@@ -7,8 +7,8 @@ use super::engine::{Engine, Orders};
 use super::event::Event;
 use super::gateway_node::{ADDRESSES, call, gateway};
 use super::resume::{self, Keeping, News};
-use crate::status::{Figures, FlowFigures, FlowPage};
-use bentpipe_base::{Addresses, Instant, Size};
+use crate::status::{Figures, FlowFigures, FlowPage, NodeFigures};
+use bentpipe_base::{Addresses, Instant, NodeId, Size};
 use bentpipe_driver::{
     Attendant, Core, Counters, LiveNetwork, Made, Other, Pacing, PortCounters, Running, Setup, Unit,
 };
@@ -16,6 +16,7 @@ use bentpipe_gateway::{Config, FlowReport, Gateway, Limits, Timeouts, Why};
 use bentpipe_network::Network;
 use bentpipe_os::packet::FramePort;
 use bentpipe_os::{Clock, PacketPort};
+use bentpipe_scenario::CustomSpec;
 use bentpipe_scenario::gateway_file::{GatewayFile, Kind};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -167,7 +168,20 @@ impl Answers {
             not_forwarded: named(&counters.not_forwarded()),
             port_drops: named(&drops),
             data_path: named(&done),
+            nodes: self.nodes(core),
         }
+    }
+
+    /// What the nodes behind the gateway have counted.
+    fn nodes(&self, core: &Core) -> Vec<NodeFigures> {
+        let network = &core.net.network;
+        let figures = |(spec, id): (&CustomSpec, u32)| NodeFigures {
+            name: spec.name.clone(),
+            kind: spec.kind.to_owned(),
+            counters: network.counters(NodeId(id)).into_iter().map(|(k, n)| (k.to_owned(), n)).collect(),
+        };
+        // the gateway is the network's first node, they are the next
+        self.file.customs.iter().zip(1..).map(figures).collect()
     }
 
     fn figures_of(&self, report: &FlowReport, addresses: &Addresses, now: Instant) -> FlowFigures {
@@ -236,8 +250,17 @@ impl Live {
         let seed = seed().map_err(text)?;
         let make = move || {
             let gateway = Gateway::new(config).with_policy(file.policy.clone());
-            let add = |network: &mut Network| network.add_gateway(gateway);
-            let mut net = LiveNetwork::around(add, seed, unit, buffers(file.limits.memory));
+            let customs: Vec<_> = file
+                .customs
+                .iter()
+                .map(CustomSpec::node)
+                .collect::<Result<_, _>>()
+                .map_err(|_| io::Error::other("a node does not take its keys any more"))?;
+            let add = |network: &mut Network| {
+                let first = network.add_gateway(gateway);
+                [first].into_iter().chain(customs.into_iter().map(|node| network.add(node))).collect()
+            };
+            let mut net = LiveNetwork::chain(add, seed, unit, buffers(file.limits.memory));
             net.network.world.addresses = Addresses::new(ADDRESSES);
             let answers = Answers {
                 asks: asked,

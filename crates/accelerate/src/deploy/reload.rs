@@ -27,6 +27,9 @@ impl Gateway {
         if (&file.status.socket, file.status.prometheus) != (&old.status.socket, old.status.prometheus) {
             return Err(fixed("`socket` and `prometheus`"));
         }
+        if file.customs != old.customs {
+            return Err(fixed("[[nodes]]"));
+        }
         if file == **old && self.bypass.is_none() {
             return Ok(format!("{} is as it was", deployment.path));
         }

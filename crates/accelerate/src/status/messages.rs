@@ -136,4 +136,18 @@ pub struct Figures {
     /// late.
     #[serde(default)]
     pub data_path: Vec<(String, u64)>,
+    /// What nodes of kinds that are not built in have counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeFigures>,
+}
+
+/// What a node of a kind that is not built in has counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFigures {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its counters, by name.
+    pub counters: Vec<(String, u64)>,
 }

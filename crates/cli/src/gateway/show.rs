@@ -85,6 +85,9 @@ pub(super) fn text(status: &Status) -> String {
     );
     let _ = writeln!(out, "held         {} B, at most {} B", figures.held_bytes, figures.held_peak_bytes);
     let _ = writeln!(out, "kept back    {}", listed(&figures.not_forwarded));
+    for node in &figures.nodes {
+        let _ = writeln!(out, "{:<12} {}", node.name, listed(&node.counters));
+    }
     let _ = writeln!(out, "dropped      {}", listed(&figures.port_drops));
     let _ = writeln!(out, "data path    {}", listed(&figures.data_path));
     let _ = writeln!(

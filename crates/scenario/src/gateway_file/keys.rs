@@ -3,6 +3,7 @@
 use super::scalars::{CopiesForm, DscpClass, Interface, Listen, Many, Percent};
 use super::types::{Action, Firewall, Kind, Mode, PortRange, Prefix, RecordFormat, Side};
 use crate::form::{At, table, words};
+use crate::keys::Customs;
 use crate::lists::Path;
 use crate::scalars::{Name, Version, Whole};
 use bentpipe_base::{Duration, Rate, Size};
@@ -32,6 +33,8 @@ table! {
             rules: Vec<At<RuleKeys>> = "none",
             /// What becomes of all others, and how the gain is proven.
             policy: PolicyKeys = "as its keys say",
+            /// Nodes of kinds that are not built in, behind the gateway in their order.
+            nodes: Customs = "none",
             /// How much the gateway may hold.
             limits: LimitKeys = "as its keys say",
             /// How the gateway tells how it is.

@@ -8,6 +8,7 @@ use super::types::{
 };
 use crate::diagnostic::{Fault, Result};
 use crate::form::At;
+use crate::resolve::custom::of_gateway_file;
 use crate::source::Span;
 use bentpipe_base::{Duration, Size};
 
@@ -50,6 +51,7 @@ pub(super) fn file(keys: GatewayKeys) -> Result<GatewayFile> {
             subscriber.and_then(|s| s.v4).map_or(32, |n| n.value.0 as u8),
             subscriber.and_then(|s| s.v6).map_or(64, |n| n.value.0 as u8),
         ),
+        customs: of_gateway_file(keys.nodes.as_ref().map(|n| &n.value))?,
         limits: limits(keys.limits.map(|l| l.value))?,
         status: status(keys.status.map(|s| s.value))?,
     })

@@ -1,5 +1,6 @@
 //! A gateway file as a value.
 
+use crate::custom::CustomSpec;
 use bentpipe_base::{Duration, Rate, Size};
 pub use bentpipe_gateway::{Action, Copies, Mode, Policy, PortRange, Prefix, Rule, Side};
 use core::net::{IpAddr, SocketAddr};
@@ -19,6 +20,8 @@ pub struct GatewayFile {
     pub bypass_when_slower: bool,
     /// Bits of an address that make a subscriber: IPv4, IPv6.
     pub subscriber_prefix: (u8, u8),
+    /// Nodes of kinds that are not built in, behind the gateway in their order.
+    pub customs: Vec<CustomSpec>,
     /// How much may be held.
     pub limits: Limits,
     /// How it tells how it is.

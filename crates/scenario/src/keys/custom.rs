@@ -1,8 +1,9 @@
 //! Keys of nodes of kinds that are not built in.
 
 use crate::diagnostic::{Fault, Result};
-use crate::form::{At, Form, Keys as _, Read, required, table, wrong};
+use crate::form::{At, Form, Keys as _, Read, table, wrong};
 use crate::scalars::Name;
+use crate::source::Span;
 use crate::value::{Kind, Table, Value};
 
 table! {
@@ -15,8 +16,10 @@ table! {
             name: Name,
             /// What it is.
             kind: Name,
-            /// Name of the direction of a link into which it sends.
-            link: Name,
+        }
+        optional {
+            /// Name of the direction of a link into which it sends. In a gateway file it is the satellite hop.
+            link: Name = "must be given in a scenario",
         }
     }
 }
@@ -26,13 +29,14 @@ table! {
 pub(crate) struct Custom {
     pub(crate) name: At<Name>,
     pub(crate) kind: At<Name>,
-    pub(crate) link: At<Name>,
+    pub(crate) link: Option<At<Name>>,
+    pub(crate) span: Span,
     pub(crate) rest: Table,
 }
 
 /// All `[[nodes]]`.
 #[derive(Clone, Debug)]
-pub(crate) struct Customs(pub(crate) Vec<At<Custom>>);
+pub(crate) struct Customs(pub(crate) Vec<Custom>);
 
 impl Read for Customs {
     const FORM: Form = Form::OpenList(CustomKeys::REF);
@@ -47,10 +51,8 @@ impl Read for Customs {
             let common = CustomKeys::REF.names();
             let rest =
                 table.0.iter().filter(|entry| !common.contains(&entry.key.as_str())).cloned().collect();
-            let word = |name| required(table, name, "[[nodes]]", item.span);
-            let custom =
-                Custom { name: word("name")?, kind: word("kind")?, link: word("link")?, rest: Table(rest) };
-            Ok(At { value: custom, span: item.span })
+            let CustomKeys { name, kind, link } = CustomKeys::pick(table, item.span, "[[nodes]]")?;
+            Ok(Custom { name, kind, link, span: item.span, rest: Table(rest) })
         };
         items.iter().map(one).collect::<Result<_>>().map(Self)
     }

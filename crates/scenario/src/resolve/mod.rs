@@ -1,7 +1,7 @@
 //! Keys as written to a [`Scenario`] with nothing left to interpret.
 
 mod app;
-mod custom;
+pub(crate) mod custom;
 mod direction;
 mod dumbbell;
 mod dynamics;

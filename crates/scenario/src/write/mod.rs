@@ -32,11 +32,11 @@ pub fn to_toml(scenario: &Scenario) -> String {
         write_link(&mut out, link, &scenario.nodes);
     }
     scenario.gateways.iter().for_each(|g| gateway::write(&mut out, g, &scenario.links));
-    for custom in &scenario.customs {
+    for (at, custom) in &scenario.customs {
         out.push_str("\n[[nodes]]\n");
         line(&mut out, "name", &quoted(&custom.name));
         line(&mut out, "kind", &quoted(custom.kind));
-        line(&mut out, "link", &observe::name(&scenario.links, custom.at));
+        line(&mut out, "link", &observe::name(&scenario.links, *at));
         custom.settings.lines().for_each(|(key, value)| line(&mut out, key, &value));
     }
     observe::timeline(&mut out, scenario);

@@ -36,12 +36,7 @@ pub(super) fn add(
                 |backward| chains.get(&spec::Direction { link: i, backward }).map_or(&[][..], Vec::as_slice);
             let chain = at(backward);
             let port = sim.wire(nodes[a], chain.first().copied().unwrap_or(id));
-            for (n, node) in chain.iter().enumerate() {
-                let back =
-                    n.checked_sub(1).map_or(nodes[a].into(), |before| End::from((chain[before], SATELLITE)));
-                sim.wire(*node, back);
-                sim.wire(*node, chain.get(n + 1).copied().unwrap_or(id));
-            }
+            sim.wire_chain(nodes[a], chain, id);
             let end = at(!backward).last().map_or(nodes[b].into(), |last| End::from((*last, SATELLITE)));
             sim.wire(id, end);
             ports[a].push(Hop { to: b, link: i, port, bps: nominal_bps(spec) });

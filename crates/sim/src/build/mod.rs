@@ -127,10 +127,10 @@ impl Middle {
             this.gateways.push((gateway.name.clone(), id));
             this.chains.entry(gateway.at).or_default().push(id);
         }
-        for custom in &scenario.customs {
+        for (at, custom) in &scenario.customs {
             let id = sim.add(custom.node().expect("its keys were read with the file"));
             this.customs.push((custom.name.clone(), custom.kind, id));
-            this.chains.entry(custom.at).or_default().push(id);
+            this.chains.entry(*at).or_default().push(id);
         }
         this
     }
