@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 /// Marks every n-th data segment.
 #[derive(Debug)]
-struct Mark {
+pub(crate) struct Mark {
     every: u64,
     dscp: Dscp,
     /// Data segments that came in at each port, and those of them that were marked.

@@ -24,7 +24,7 @@ pub use bentpipe_base::{
 pub use bentpipe_cli::{LoadError, load};
 pub use bentpipe_report::{Metric, Report};
 pub use bentpipe_scenario::{
-    CustomNode, Diagnostic, Files, Registry, Scenario, SettingError, Settings, Source, SweepSpec, register,
+    CustomNode, Diagnostic, Files, Registry, Scenario, SettingError, Settings, Source, SweepSpec, register, to_toml,
 };
 pub use bentpipe_sim::run;
 pub use bentpipe_sweep::{Job, sweep};
@@ -64,6 +64,14 @@ pub mod endpoint {
     pub use bentpipe_live::endpoint::{ConnId, Counters, Ending, Endpoint, EndpointError, News, Settings};
     pub use bentpipe_tcp::{Config, Connection};
     pub use bentpipe_wire::offload::VnetHeader;
+}
+
+/// Reads a scenario from a text that names no trace files.
+///
+/// # Errors
+/// The first error, pointing at the guilty characters.
+pub fn load_text(source: &Source) -> Result<Scenario, Box<Diagnostic>> {
+    bentpipe_scenario::load(source, &[], None)
 }
 
 /// The command `bentpipe`, with the kinds of nodes in `registry` beside the built-in ones: scenarios use them as

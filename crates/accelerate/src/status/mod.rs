@@ -11,6 +11,6 @@ mod records;
 pub use comparison::{Comparison, Groups, Verdict};
 pub use flow::{FlowFigures, FlowPage};
 pub use http::Http;
-pub use messages::{Figures, PAGE, Reply, Request, Status};
+pub use messages::{Figures, NodeFigures, PAGE, Reply, Request, Status};
 pub use prometheus::metrics;
 pub use records::Records;
