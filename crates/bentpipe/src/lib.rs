@@ -24,7 +24,8 @@ pub use bentpipe_base::{
 pub use bentpipe_cli::{LoadError, load};
 pub use bentpipe_report::{Metric, Report};
 pub use bentpipe_scenario::{
-    CustomNode, Diagnostic, Files, Registry, Scenario, SettingError, Settings, Source, SweepSpec, register, to_toml,
+    CustomNode, Diagnostic, Files, Registry, Scenario, SettingError, Settings, Source, SweepSpec, register,
+    to_toml,
 };
 pub use bentpipe_sim::run;
 pub use bentpipe_sweep::{Job, sweep};
@@ -64,6 +65,12 @@ pub mod endpoint {
     pub use bentpipe_live::endpoint::{ConnId, Counters, Ending, Endpoint, EndpointError, News, Settings};
     pub use bentpipe_tcp::{Config, Connection};
     pub use bentpipe_wire::offload::VnetHeader;
+}
+
+/// What a congestion control is made of: [`Registry::with_scheme`] gives one a name.
+pub mod scheme {
+    pub use bentpipe_tcp::cc::{Ack, CongestionControl, Loss, Path, Plan, law, reno, standard};
+    pub use bentpipe_tcp::{Detection, RecoveryParams, Reduction, params};
 }
 
 /// Reads a scenario from a text that names no trace files.

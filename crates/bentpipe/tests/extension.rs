@@ -4,6 +4,7 @@
 #[expect(dead_code, reason = "the example's main is the command line")]
 mod mark;
 
+use bentpipe::scheme::{RecoveryParams, reno};
 use bentpipe::{Registry, Report, Source};
 
 const SCENARIO: &str = r#"
@@ -32,7 +33,8 @@ mss = 1460
 "#;
 
 fn load(node: &str) -> Result<bentpipe::Scenario, String> {
-    bentpipe::register(Registry::default().with::<mark::Mark>());
+    let registry = Registry::default().with::<mark::Mark>();
+    bentpipe::register(registry.with_scheme("mine", RecoveryParams::MODERN, &reno::LAW));
     let source = Source::new("marked.toml", format!("{SCENARIO}{node}"));
     bentpipe::load_text(&source).map_err(|e| e.to_string())
 }
@@ -44,13 +46,26 @@ fn every_tenth_data_segment_is_marked_and_counted() {
     let report = bentpipe::run(&load(NODE).unwrap());
     let node = &report.nodes[0];
     assert_eq!((node.name.as_str(), node.kind.as_str()), ("m", "mark"));
-    let counters = [("data_forward", 100), ("data_backward", 0), ("marked_forward", 10), ("marked_backward", 0)];
+    let counters =
+        [("data_forward", 100), ("data_backward", 0), ("marked_forward", 10), ("marked_backward", 0)];
     assert_eq!(node.counters, counters.map(|(key, n)| (key.to_owned(), n)).into());
-    assert!(report.to_text().contains("mark m: 0 data backward, 100 data forward, 0 marked backward, 10 marked forward"));
+    assert!(
+        report
+            .to_text()
+            .contains("mark m: 0 data backward, 100 data forward, 0 marked backward, 10 marked forward")
+    );
     assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
     // the flow is as without the node
     let without = bentpipe::run(&load("").unwrap());
     assert_eq!(report.flows, without.flows);
+}
+
+#[test]
+fn a_scheme_of_ones_own_has_a_name() {
+    let report = bentpipe::run(&load("\n[host]\ntcp = \"mine\"\n").unwrap());
+    assert_eq!(report.flows[0].scheme(), "mine");
+    assert!(report.flows[0].tcp().unwrap().finished_s.is_some());
+    assert!(load("\n[host]\ntcp = \"mime\"\n").unwrap_err().contains("did you mean `mine`?"));
 }
 
 /// What `check` prints describes the same experiment.

@@ -9,6 +9,8 @@ use crate::form::Read;
 use crate::source::Span;
 use crate::value::{Kind, Table, Value};
 use bentpipe_base::{Duration, Node, Rate, Size};
+use bentpipe_tcp::cc::law::Law;
+use bentpipe_tcp::{RecoveryParams, Scheme};
 use core::fmt;
 use core::ops::RangeInclusive;
 use std::sync::OnceLock;
@@ -162,10 +164,11 @@ struct CustomKind {
     make: Make,
 }
 
-/// The kinds of nodes that scenarios may use beside the built-in ones.
+/// The kinds of nodes and the schemes that scenarios may use beside the built-in ones.
 #[derive(Clone, Default)]
 pub struct Registry {
     kinds: Vec<CustomKind>,
+    schemes: Vec<(&'static str, RecoveryParams, &'static Law)>,
 }
 
 impl Registry {
@@ -175,6 +178,14 @@ impl Registry {
         self.kinds.retain(|known| known.kind != N::KIND);
         let make: Make = |settings| N::read(settings).map(|node| Box::new(node) as Box<dyn Node>);
         self.kinds.push(CustomKind { kind: N::KIND, keys: N::KEYS, make });
+        self
+    }
+
+    /// And a congestion control, as `tcp = "name"`: how losses are found and how the window comes down, and the law
+    /// of growth with its parameters.
+    #[must_use]
+    pub fn with_scheme(mut self, name: &'static str, recovery: RecoveryParams, law: &'static Law) -> Self {
+        self.schemes.push((name, recovery, law));
         self
     }
 }
@@ -190,6 +201,7 @@ static REGISTRY: OnceLock<Registry> = OnceLock::new();
 /// Makes `registry` that of this process, for every file that is read from now on. The first one counts;
 /// false when there was one already.
 pub fn register(registry: Registry) -> bool {
+    Scheme::register(&registry.schemes);
     REGISTRY.set(registry).is_ok()
 }
 

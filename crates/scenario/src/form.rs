@@ -115,6 +115,11 @@ pub(crate) trait Keys: Sized {
     /// What is missing here is taken from `base`.
     #[must_use]
     fn over(self, base: &Self) -> Self;
+
+    /// Keys beside those of the table, that are known only when the program runs.
+    fn more() -> Vec<&'static str> {
+        Vec::new()
+    }
 }
 
 impl TableInfo {
@@ -134,8 +139,8 @@ impl TableInfo {
     }
 
     /// Refuses the first key that is not known. `whose` names the table in errors.
-    pub(crate) fn check(&'static self, table: &Table, whose: &str) -> Result<()> {
-        let names = self.names();
+    pub(crate) fn check(&'static self, table: &Table, whose: &str, more: &[&'static str]) -> Result<()> {
+        let names = [self.names().as_slice(), more].concat();
         let Some(entry) = table.0.iter().find(|e| !names.contains(&e.key.as_str())) else { return Ok(()) };
         let key = &entry.key;
         let hint = did_you_mean(key, names.iter().copied());
@@ -150,7 +155,7 @@ pub(crate) fn read_table<T: Keys>(value: &Value, key: &str) -> Result<T> {
     match &value.kind {
         Kind::Table(table) => {
             let whose = info.whose(key);
-            info.check(table, &whose)?;
+            info.check(table, &whose, &T::more())?;
             T::pick(table, value.span, &whose)
         }
         Kind::Array(_) if info.title.starts_with('[') => Err(Fault::new(

@@ -88,7 +88,7 @@ fn read(
     // A file of another version is told so before its keys are judged.
     form::required::<scalars::Version>(&root, "schema", "the file", top)
         .map_err(|fault| fault.help("help: a scenario file begins with schema = 1"))?;
-    keys::FileKeys::REF.check(&root, "the file")?;
+    keys::FileKeys::REF.check(&root, "the file", &[])?;
     let mut parameters = parameters::Parameters::read(&root, sets)?;
     parameters.substitute(&mut root)?;
     let file = form::read_table::<keys::FileKeys>(&Value { span: top, kind: Kind::Table(root) }, "file")?;

@@ -370,6 +370,9 @@ impl Read for SchemeName {
     const FORM: Form = Form::Words(&Scheme::NAMES);
 
     fn read(value: &Value, key: &str) -> Result<Self> {
-        value.text().and_then(Scheme::named).map(Self).ok_or_else(|| wrong_word(value, key, &Scheme::NAMES))
+        value.text().and_then(Scheme::named).map(Self).ok_or_else(|| {
+            let names: Vec<&str> = Scheme::all().map(|scheme| scheme.name).collect();
+            wrong_word(value, key, &names)
+        })
     }
 }

@@ -45,7 +45,7 @@ pub fn sweep(source: &Source) -> core::result::Result<Option<SweepSpec>, Box<Dia
 
 fn read(source: &Source) -> Result<Option<SweepSpec>> {
     let root = value::parse(source)?;
-    FileKeys::REF.check(&root, "the file")?;
+    FileKeys::REF.check(&root, "the file", &[])?;
     let parameters = Parameters::read(&root, &[])?;
     let keys = optional::<SweepKeys>(&root, "sweep")?;
     keys.map(|keys| resolve(&keys, &parameters)).transpose()

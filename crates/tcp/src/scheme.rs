@@ -5,6 +5,7 @@
 use crate::cc;
 use crate::cc::law::{Growth, Law};
 use crate::config::Stack;
+use std::sync::OnceLock;
 
 /// How losses are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,6 +100,9 @@ const TABLE: &[Row] = &[
     row("explicit-rate", RecoveryParams::OWN_WINDOW, &cc::explicit_rate::LAW),
 ];
 
+/// Schemes that the program brings, beside those of the table.
+static REGISTERED: OnceLock<Vec<Row>> = OnceLock::new();
+
 /// Loss recovery and window growth: separate axes, named together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheme {
@@ -130,12 +134,24 @@ impl Scheme {
         if name == Self::SWIFT {
             return Self::named("swift-sat").map(|swift| Self { name: Self::SWIFT, ..swift });
         }
-        TABLE.iter().find(|row| row.name == name).map(Self::of)
+        Self::rows().find(|row| row.name == name).map(Self::of)
     }
 
-    /// All schemes with their defaults, in the order of [`Scheme::NAMES`].
+    /// Adds schemes to those that have names in this process, each a name, a recovery half and a growth half. The
+    /// first call counts; false when there was one already.
+    pub fn register(schemes: &[(&'static str, RecoveryParams, &'static Law)]) -> bool {
+        let rows = schemes.iter().map(|(name, recovery, law)| row(name, *recovery, law));
+        REGISTERED.set(rows.collect()).is_ok()
+    }
+
+    fn rows() -> impl Iterator<Item = &'static Row> {
+        TABLE.iter().chain(REGISTERED.get().into_iter().flatten())
+    }
+
+    /// All schemes with their defaults: those of the table in the order of [`Scheme::NAMES`], then those that were
+    /// registered.
     pub fn all() -> impl Iterator<Item = Self> {
-        TABLE.iter().map(Self::of)
+        Self::rows().map(Self::of)
     }
 
     const fn of(row: &Row) -> Self {

@@ -36,7 +36,7 @@ fn read(source: &Source) -> diagnostic::Result<GatewayFile> {
     // A file of another version is told so before its keys are judged.
     form::required::<crate::scalars::Version>(&root, "schema", "the file", top)
         .map_err(|fault| fault.help("help: a gateway file begins with schema = 1"))?;
-    GatewayKeys::REF.check(&root, "the file")?;
+    GatewayKeys::REF.check(&root, "the file", &[])?;
     let file =
         form::read_table::<GatewayKeys>(&value::Value { span: top, kind: value::Kind::Table(root) }, "file")?;
     resolve::file(file)

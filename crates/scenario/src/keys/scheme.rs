@@ -142,9 +142,22 @@ pub(crate) fn bounds(least: impl core::fmt::Display, most: impl core::fmt::Displ
 }
 
 /// Reads a parameter, if it is there.
-fn read<T: Read>(table: &Table, key: &Key, wrap: fn(T) -> law::Value) -> Result<Option<At<law::Value>>> {
-    let given = optional::<T>(table, key.name)?;
-    Ok(given.map(|At { value, span }| At { value: wrap(value), span }))
+fn read(table: &Table, name: &str, form: &Form) -> Result<Option<At<law::Value>>> {
+    fn at<T: Read>(table: &Table, name: &str, wrap: fn(T) -> law::Value) -> Result<Option<At<law::Value>>> {
+        let given = optional::<T>(table, name)?;
+        Ok(given.map(|At { value, span }| At { value: wrap(value), span }))
+    }
+    match form {
+        Form::Switch => at(table, name, law::Value::Switch),
+        Form::Number => at(table, name, law::Value::Number),
+        _ => at(table, name, law::Value::Time),
+    }
+}
+
+/// Parameters of schemes that are not in the engine's table.
+fn registered() -> impl Iterator<Item = &'static Param> {
+    let params = Scheme::all().skip(Scheme::NAMES.len()).flat_map(|scheme| scheme.growth.law().params);
+    params.filter(|param| KEYS.iter().all(|key| key.name != param.name))
 }
 
 impl Keys for SchemeKeys {
@@ -161,14 +174,16 @@ impl Keys for SchemeKeys {
         let recovery = optional(table, "recovery")?;
         let mut params = Vec::new();
         for key in &KEYS[COMMON..] {
-            let given = match key.form {
-                Form::Switch => read(table, key, law::Value::Switch)?,
-                Form::Number => read(table, key, law::Value::Number)?,
-                _ => read(table, key, law::Value::Time)?,
-            };
-            params.extend(given.map(|value| (key.name, value)));
+            params.extend(read(table, key.name, &key.form)?.map(|value| (key.name, value)));
+        }
+        for param in registered() {
+            params.extend(read(table, param.name, &form(param.range))?.map(|value| (param.name, value)));
         }
         Ok(Self { scheme, recovery, params })
+    }
+
+    fn more() -> Vec<&'static str> {
+        registered().map(|param| param.name).collect()
     }
 
     fn over(self, _base: &Self) -> Self {
