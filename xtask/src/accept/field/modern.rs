@@ -16,8 +16,13 @@ const SOON_S: f64 = 0.05;
 /// Share of the losses of which the sender may hear, at least so many segments, and the longest spell.
 const HEARD: (f64, f64) = (0.01, 3.0);
 const SPELL: f64 = 50.0;
-/// Of what a sender with small buffers gets over a hop that loses nothing.
+/// Of what a sender with small buffers can get.
 const OF_ITS_BOUND: f64 = 0.95;
+/// The round trip of the hop, and a longer one over which its buffer alone limits a sender, s.
+const TRIP_S: f64 = 1.0;
+const LONG_TRIP_S: f64 = 3.0;
+/// Payload of a packet, bits.
+const PACKET: f64 = 1460.0 * 8.0;
 
 /// Transfers of 20 000 000 B from the start: probabilities of loss, and the longest median, s; and their
 /// seeds.
@@ -37,14 +42,29 @@ pub(super) fn check(bed: &Bed, list: &mut List) -> Outcome {
         return Ok(());
     }
     let small = "--wmem 4194304 --seconds 100 --from 40";
-    let bound = bed.run(small, 1)?.rate()?;
+    let clean = bed.run(small, 1)?.rate()?;
+    let slow = format!("{small} --delay {} --no-gateway", LONG_TRIP_S * 500.0);
+    let window = bed.run(&slow, 1)?.rate()? * LONG_TRIP_S;
     for (loss, _) in LOSSES {
         let runs = bed.runs(&format!("--loss {loss} {small}"), SEEDS);
         let name = format!("modern, tcp_wmem 4 MB, loss {loss}");
+        let bound = clean.min(windowed(window, loss.parse().unwrap_or(0.0)));
         goodput(list, &name, &runs, OF_ITS_BOUND * bound);
         peace(list, &name, &runs);
     }
     Ok(())
+}
+
+/// What a sender gets, Mbit/s, that may have `window` Mbit unacknowledged, over a hop that loses a share `loss` of
+/// its packets, when nothing is acknowledged that has not arrived in order. With l losses in a round trip, a byte
+/// waits behind the latest hole for 1 - (1 - exp(-l)) / l of a round trip in the mean, as each hole is filled a
+/// round trip after it was made.
+fn windowed(window: f64, loss: f64) -> f64 {
+    (0..100).fold(window / TRIP_S, |rate, _| {
+        let losses = (loss * rate * 1e6 * TRIP_S / PACKET).max(1e-9);
+        let waits = 1.0 + (-losses).exp_m1() / losses;
+        window / (TRIP_S * (1.0 + waits))
+    })
 }
 
 /// From the first data segment to the last byte that the receiver acknowledged.
@@ -120,4 +140,16 @@ fn peace(list: &mut List, name: &str, runs: &Runs) {
         let words = all.iter().map(|[again, lost, spell]| format!("{again} of {lost} ({spell})"));
         (words.collect::<Vec<_>>().join(", "), all.iter().all(quiet))
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 1000 packets in a round trip, one of them lost: a byte waits 1 - (1 - 1/e) = 0.3679 of it.
+    #[test]
+    fn a_small_buffer_waits_behind_holes() {
+        assert!((windowed(11.68 * 1.3679, 1e-3) - 11.68).abs() < 0.01);
+        assert!((windowed(24.0, 0.0) - 24.0).abs() < 1e-6);
+    }
 }
