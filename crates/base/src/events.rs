@@ -27,9 +27,9 @@ pub struct Wake {
     pub slot: Slot,
 }
 
-/// An entry of a slice's list, or of the list of free places.
+/// An entry of a slice's list, or of the list of free entries.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Entry {
     key: Key,
     owner: Owner,
     next: u32,
@@ -42,11 +42,11 @@ pub struct EventQueue {
     now: Vec<(Key, Owner)>,
     /// Number of that slice since time began.
     slice: u64,
-    /// First place of each later slice's list.
+    /// First entry of each later slice's list.
     heads: Vec<u32>,
     /// One bit for each slice that is not empty.
     filled: [u64; WORDS],
-    places: Vec<Place>,
+    entries: Vec<Entry>,
     free: u32,
     far: Heap,
     in_ring: usize,
@@ -60,7 +60,7 @@ impl Default for EventQueue {
             slice: 0,
             heads: vec![NONE; SLICES as usize],
             filled: [0; WORDS],
-            places: Vec::new(),
+            entries: Vec::new(),
             free: NONE,
             far: Heap::default(),
             in_ring: 0,
@@ -86,8 +86,8 @@ impl EventQueue {
         self.asked += 1;
         let slice = at.0 >> SLICE_BITS;
         if slice <= self.slice {
-            let place = self.now.iter().rposition(|e| e.0 > key).map_or(0, |i| i + 1);
-            self.now.insert(place, (key, (node, slot)));
+            let entry = self.now.iter().rposition(|e| e.0 > key).map_or(0, |i| i + 1);
+            self.now.insert(entry, (key, (node, slot)));
         } else if slice - self.slice < SLICES {
             self.push_near(slice, key, (node, slot));
         } else {
@@ -99,15 +99,15 @@ impl EventQueue {
     #[expect(clippy::inline_always, reason = "see `push`")]
     fn push_near(&mut self, slice: u64, key: Key, owner: Owner) {
         let i = (slice % SLICES) as usize;
-        let place = Place { key, owner, next: self.heads[i] };
+        let entry = Entry { key, owner, next: self.heads[i] };
         if self.free == NONE {
-            self.heads[i] = self.places.len() as u32;
-            self.places.push(place);
+            self.heads[i] = self.entries.len() as u32;
+            self.entries.push(entry);
         } else {
             self.heads[i] = self.free;
-            let taken = &mut self.places[self.free as usize];
+            let taken = &mut self.entries[self.free as usize];
             self.free = taken.next;
-            *taken = place;
+            *taken = entry;
         }
         self.filled[i / 64] |= 1 << (i % 64);
         self.in_ring += 1;
@@ -180,11 +180,11 @@ impl EventQueue {
         self.filled[i / 64] &= !(1 << (i % 64));
         let mut at = core::mem::replace(&mut self.heads[i], NONE);
         while at != NONE {
-            let place = self.places[at as usize];
-            self.now.push((place.key, place.owner));
-            self.places[at as usize].next = self.free;
+            let entry = self.entries[at as usize];
+            self.now.push((entry.key, entry.owner));
+            self.entries[at as usize].next = self.free;
             self.free = at;
-            at = place.next;
+            at = entry.next;
         }
         self.in_ring -= self.now.len();
         self.now.sort_unstable_by_key(|e| core::cmp::Reverse(e.0));

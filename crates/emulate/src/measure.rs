@@ -3,7 +3,7 @@
 
 use crate::emulation::doors;
 use crate::error::Error;
-use crate::flows::{Flows, Kernel, Place, Progress, needs};
+use crate::flows::{Flows, HostPlace, Kernel, Progress, needs};
 use crate::panel::Panel;
 use crate::plan::{Hosts, Plan};
 use crate::report::{self, Recording};
@@ -108,10 +108,10 @@ pub fn run_seen(
 }
 
 /// Where the scenario's nodes are; routers are nowhere.
-fn places<'a>(scenario: &Scenario, hosts: &Hosts, session: &'a Session) -> Vec<Option<Place<'a>>> {
+fn places<'a>(scenario: &Scenario, hosts: &Hosts, session: &'a Session) -> Vec<Option<HostPlace<'a>>> {
     let mut places = vec![None; scenario.nodes.len()];
     for (host, node) in session.hosts.iter().zip(&hosts.nodes) {
-        places[*node] = host.addresses.first().map(|address| Place {
+        places[*node] = host.addresses.first().map(|address| HostPlace {
             network: host.network.as_fd(),
             address: *address,
             interface: &host.interface,

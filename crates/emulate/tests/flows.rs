@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests may fail and say why")]
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_emulate::flows::{Flows, Kernel, Needs, Outcome, Place, needs};
+use bentpipe_emulate::flows::{Flows, HostPlace, Kernel, Needs, Outcome, needs};
 use bentpipe_emulate::session::wait_until_up;
 use bentpipe_os::netlink::{Metrics, Netlink, Route, VethPair};
 use bentpipe_os::{Clock, namespace};
@@ -69,7 +69,7 @@ fn flow(more: &str) -> String {
 
 fn run(pair: &Pair, scenario: &Scenario) -> (Needs, Outcome) {
     let needs = needs(scenario, &Kernel::look().unwrap()).unwrap_or_else(|e| panic!("{e}"));
-    let place = |i: usize| Place {
+    let place = |i: usize| HostPlace {
         network: pair.networks[i].as_fd(),
         address: pair.addresses[i],
         interface: INTERFACE,

@@ -7,7 +7,7 @@
 //!                   east1 -- veth -- 10.82.1.2 receiver
 //! ```
 
-use crate::place::Place;
+use crate::namespace::Namespace;
 use bentpipe_os::TunPort;
 use std::net::Ipv4Addr;
 
@@ -27,12 +27,12 @@ pub enum Receiver {
 #[derive(Debug)]
 pub struct Bed {
     /// Where data comes from.
-    pub sender: Place,
+    pub sender: Namespace,
     /// Where the gateway runs.
-    pub router: Place,
-    far: Place,
+    pub router: Namespace,
+    far: Namespace,
     /// Where data goes.
-    pub receivers: Vec<Place>,
+    pub receivers: Vec<Namespace>,
 }
 
 /// The sender's address.
@@ -52,9 +52,13 @@ impl Bed {
     /// # Errors
     /// When we are not root, or a program fails.
     pub fn new(receivers: &[Receiver], wmem: u64) -> Result<(Self, [TunPort; 2]), String> {
-        let places: Result<Vec<Place>, String> = receivers.iter().map(|_| Place::new()).collect();
-        let bed =
-            Self { sender: Place::new()?, router: Place::new()?, far: Place::new()?, receivers: places? };
+        let places: Result<Vec<Namespace>, String> = receivers.iter().map(|_| Namespace::new()).collect();
+        let bed = Self {
+            sender: Namespace::new()?,
+            router: Namespace::new()?,
+            far: Namespace::new()?,
+            receivers: places?,
+        };
         bed.settings(receivers, wmem)?;
         wire((&bed.sender, "eth0", "10.81.1.2/24"), (&bed.router, "west", "10.81.1.1/24"))?;
         bed.sender.shell("ip route add default via 10.81.1.1")?;
@@ -63,7 +67,7 @@ impl Bed {
             wire((place, "eth0", &address), (&bed.far, &format!("east{i}"), &near))?;
             place.shell(&format!("ip route add default via 10.82.{i}.1"))?;
         }
-        let hop = |place: &Place, name: &str| {
+        let hop = |place: &Namespace, name: &str| {
             let port = place.within(|| TunPort::create_plain(name).map_err(|e| e.to_string()))?;
             place.shell(&format!("ip link set {name} mtu 1500 {TXQ} up; ip route add default dev {name}"))?;
             Ok::<TunPort, String>(port)
@@ -104,7 +108,7 @@ const OLD: [(&str, &str); 4] = [
 ];
 
 /// Connects two places.
-fn wire(a: (&Place, &str, &str), b: (&Place, &str, &str)) -> Result<(), String> {
+fn wire(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<(), String> {
     let (name, peer, net) = (a.1, b.1, b.0.number());
     a.0.shell(&format!("ip link add {name} {TXQ} type veth peer name {peer} {TXQ} netns {net}"))?;
     for (place, name, address) in [a, b] {

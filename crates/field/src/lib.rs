@@ -19,7 +19,7 @@ pub mod gateway;
 pub mod hop;
 pub mod lines;
 pub mod matrix;
-pub mod place;
+pub mod namespace;
 pub mod reader;
 pub mod recognition;
 pub mod report;

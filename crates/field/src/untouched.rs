@@ -10,7 +10,7 @@ use crate::bed::{Bed, Receiver, receiver};
 use crate::gateway::{self, Gateway};
 use crate::hop::direction::Settings;
 use crate::hop::relay;
-use crate::place::Place;
+use crate::namespace::Namespace;
 use bentpipe_os::Clock;
 use std::collections::BTreeMap;
 use std::fs;
@@ -128,7 +128,7 @@ fn probes(all: &[Vec<u8>]) -> usize {
     n
 }
 
-fn start(place: &Place, words: &[&str]) -> Result<Ended, String> {
+fn start(place: &Namespace, words: &[&str]) -> Result<Ended, String> {
     place.within(|| {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -148,7 +148,7 @@ fn await_word(from: Option<impl io::Read>, word: &str) -> Result<(), String> {
 }
 
 /// Captures on both sides of the gateway while the two programs talk.
-fn talk(bed: &Bed, far: &Place, kind: &str, script: &Path, folder: &Path) -> Result<(), String> {
+fn talk(bed: &Bed, far: &Namespace, kind: &str, script: &Path, folder: &Path) -> Result<(), String> {
     let mut captures = Vec::new();
     for name in ["west", "tuna"] {
         let file = folder.join(name).display().to_string();

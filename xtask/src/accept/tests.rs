@@ -52,7 +52,7 @@ impl Tests {
         let mut child = command.spawn().map_err(fault)?;
         drop(command); // it holds the writing end
         let mut tests = Self::default();
-        let mut at = Place::default();
+        let mut at = Position::default();
         let mut errors = Vec::new();
         for line in BufReader::new(reader).lines() {
             let line = line.map_err(fault)?;
@@ -66,7 +66,7 @@ impl Tests {
         Ok(tests)
     }
 
-    fn line(&mut self, line: &str, at: &mut Place) {
+    fn line(&mut self, line: &str, at: &mut Position) {
         if let Some(rest) = line.trim_start().strip_prefix("Running ") {
             at.program = program_of(rest);
         } else if let Some(rest) = line.trim_start().strip_prefix("Doc-tests ") {
@@ -175,7 +175,7 @@ fn functions(tokens: TokenStream) -> Vec<String> {
 
 /// Where in the output of a run we are.
 #[derive(Debug, Default)]
-struct Place {
+struct Position {
     /// The test program that runs.
     program: String,
     /// The test whose output follows, if one does.
@@ -193,7 +193,7 @@ mod unit {
     use super::*;
 
     fn of(text: &str) -> Tests {
-        let (mut tests, mut at) = (Tests::default(), Place::default());
+        let (mut tests, mut at) = (Tests::default(), Position::default());
         text.lines().for_each(|l| tests.line(l, &mut at));
         tests
     }

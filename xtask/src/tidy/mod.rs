@@ -10,7 +10,7 @@ mod words;
 
 use crate::metadata;
 pub(crate) use layers::is_below_the_drivers;
-use source::{Place, Role};
+use source::{Origin, Role};
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::Path;
@@ -151,7 +151,7 @@ fn limit(findings: &mut Vec<Finding>, name: &str, found: &[Finding], at_most: us
 /// Adds one file of Rust to the report.
 fn look_at(report: &mut Report, file: &File) {
     let name = file.name();
-    let place = Place { name: &name, role: role(file), unsafe_allowed: file.path.starts_with("crates/os") };
+    let place = Origin { name: &name, role: role(file), unsafe_allowed: file.path.starts_with("crates/os") };
     let checked = source::check(&place, file);
     report.files += 1;
     report.findings.extend(checked.findings);

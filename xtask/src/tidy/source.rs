@@ -18,7 +18,7 @@ pub(super) enum Role {
 }
 
 /// Where a text comes from, and which rules hold there.
-pub(super) struct Place<'a> {
+pub(super) struct Origin<'a> {
     /// Path relative to the workspace.
     pub name: &'a str,
     /// Which rules hold.
@@ -57,7 +57,7 @@ const OPEN_ENDS: [&str; 5] = [
 ];
 
 /// Checks one file.
-pub(super) fn check(place: &Place<'_>, file: &File) -> Checked {
+pub(super) fn check(place: &Origin<'_>, file: &File) -> Checked {
     let mut walk = Walk { place, checked: Checked::default() };
     walk.check_text(&file.text);
     match &file.syntax {
@@ -79,7 +79,7 @@ pub(super) fn is_generated(text: &str) -> bool {
 }
 
 struct Walk<'a> {
-    place: &'a Place<'a>,
+    place: &'a Origin<'a>,
     checked: Checked,
 }
 

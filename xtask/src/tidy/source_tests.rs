@@ -3,7 +3,7 @@
 use super::*;
 
 fn checked(role: Role, text: &str) -> Checked {
-    let place = Place { name: "sample.rs", role, unsafe_allowed: false };
+    let place = Origin { name: "sample.rs", role, unsafe_allowed: false };
     check(&place, &File::new("sample.rs".into(), text.to_owned()))
 }
 
@@ -66,7 +66,7 @@ fn the_word_is_found_everywhere_but_in_comments() {
     let bad = format!("#[cfg(test)] mod tests {{ fn f() {{ {word} {{ g() }} }} }}");
     assert_eq!(engine(&bad), 1);
     assert_eq!(engine(&format!("// {word}\n#![forbid({word}_code)]")), 0);
-    let live = Place { name: "live.rs", role: Role::Driver, unsafe_allowed: true };
+    let live = Origin { name: "live.rs", role: Role::Driver, unsafe_allowed: true };
     assert!(check(&live, &File::new("live.rs".into(), bad)).findings.is_empty());
 }
 

@@ -1,7 +1,7 @@
 //! The data path as deployment and status see it, and the barest of them.
 
 use super::event::Event;
-use super::kept::Place;
+use super::kept::RecordFile;
 use crate::status::{Figures, FlowFigures, FlowPage};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_os::port::MAX_SUPER;
@@ -22,7 +22,7 @@ pub struct Orders {
     /// False: nothing is accelerated, whatever the rules say.
     pub accelerate: bool,
     /// Where what outlives the gateway is kept; it counts at the start only.
-    pub keep: Option<Place>,
+    pub keep: Option<RecordFile>,
 }
 
 impl Orders {

@@ -45,7 +45,7 @@ const TURN: usize = 1024;
 
 /// Where records are, and whose they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RecordFile {
     pub(super) path: PathBuf,
     pub(super) boot: String,
     pub(super) network: u64,
@@ -113,7 +113,7 @@ fn digest(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn head(extent: Extent, place: &Place) -> [u8; HEAD] {
+fn head(extent: Extent, place: &RecordFile) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[..8].copy_from_slice(MAGIC);
     for (at, number) in [(8, VERSION), (12, extent.addresses), (16, extent.flows)] {
@@ -163,7 +163,7 @@ impl Named {
 
 impl Kept {
     /// Reads the file at `place`; none when there is none. `now` is `CLOCK_MONOTONIC` in nanoseconds.
-    pub(super) fn read(place: &Place, now: u64) -> Result<Option<Self>, Refused> {
+    pub(super) fn read(place: &RecordFile, now: u64) -> Result<Option<Self>, Refused> {
         let nofollow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let flags = nofollow.bits().cast_signed();
         let mut file = match File::options().read(true).custom_flags(flags).open(&place.path) {
@@ -190,7 +190,7 @@ impl Kept {
     }
 
     /// True when there is something at `place` that a gateway would go on with.
-    pub(super) fn is_there(place: &Place, now: u64) -> bool {
+    pub(super) fn is_there(place: &RecordFile, now: u64) -> bool {
         let mut first = [0; BODY];
         File::open(&place.path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
             && judge(&first, place, now).is_ok()
@@ -212,7 +212,7 @@ impl Kept {
 }
 
 /// Whether a file that begins like this can be used.
-fn judge(first: &[u8; BODY], place: &Place, now: u64) -> Result<(Extent, Duration), Refused> {
+fn judge(first: &[u8; BODY], place: &RecordFile, now: u64) -> Result<(Extent, Duration), Refused> {
     let word = |at: usize| u32::from_le_bytes([first[at], first[at + 1], first[at + 2], first[at + 3]]);
     let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
     if &first[..8] != MAGIC {
@@ -246,7 +246,7 @@ fn judge(first: &[u8; BODY], place: &Place, now: u64) -> Result<(Extent, Duratio
 #[derive(Debug)]
 pub(super) struct Keeper {
     map: Mapped,
-    place: Place,
+    place: RecordFile,
     extent: Extent,
     /// Where it is written until all of an earlier gateway's is in it.
     draft: Option<PathBuf>,
@@ -257,7 +257,7 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Makes a new file beside the one that is at `place`, and puts it there when it is complete.
-    pub(super) fn create(place: &Place, extent: Extent) -> io::Result<Self> {
+    pub(super) fn create(place: &RecordFile, extent: Extent) -> io::Result<Self> {
         let draft = place.path.with_extension("flows-draft");
         let map = Mapped::create(&draft, extent.len())?;
         let mut keeper = Self {

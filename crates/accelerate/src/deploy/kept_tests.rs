@@ -1,6 +1,6 @@
 //! The file of connections: what is written is what is read, and nothing else is ever believed.
 
-use super::kept::{Extent, Keeper, Kept, Place, Refused};
+use super::kept::{Extent, Keeper, Kept, RecordFile, Refused};
 use bentpipe_base::Addresses;
 use bentpipe_base::{Addr, Instant, NodeId, World};
 use bentpipe_gateway::{Gateway, Persist, Record, Restored};
@@ -12,14 +12,14 @@ use std::{env, fs, process};
 const EXTENT: Extent = Extent { addresses: 1000, flows: 500 };
 const SECOND: u64 = 1_000_000_000;
 
-fn place(test: &str) -> Place {
+fn place(test: &str) -> RecordFile {
     let folder = env::temp_dir().join(format!("bentpipe-kept-{test}-{}", process::id()));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
-    Place { path: folder.join("g.flows"), boot: "this start".to_owned(), network: 77 }
+    RecordFile { path: folder.join("g.flows"), boot: "this start".to_owned(), network: 77 }
 }
 
-fn clean(place: &Place) {
+fn clean(place: &RecordFile) {
     fs::remove_dir_all(place.path.parent().unwrap()).unwrap();
 }
 
@@ -58,7 +58,7 @@ impl Side {
         while keeper.write(&mut self.gateway, &mut self.addresses).unwrap() {}
     }
 
-    fn of(place: &Place) -> Self {
+    fn of(place: &RecordFile) -> Self {
         let mut side = Self::new();
         let named = Kept::read(place, monotonic()).unwrap().expect("a file").name(&mut side.addresses);
         assert_eq!(named.damaged(), 0);
@@ -145,14 +145,15 @@ fn a_file_that_is_not_ours_or_not_of_now_is_refused() {
     side.write(&mut keeper);
     let now = 1000 * SECOND;
     keeper.beat(Instant::ZERO, || now).unwrap();
-    let read = |place: &Place, at: u64| Kept::read(place, at).map(|kept| kept.map(|k| k.gone.0 / SECOND));
+    let read =
+        |place: &RecordFile, at: u64| Kept::read(place, at).map(|kept| kept.map(|k| k.gone.0 / SECOND));
     assert_eq!(read(&place, now + 3 * SECOND).unwrap(), Some(3));
-    let refused = |place: &Place, at: u64| read(place, at).unwrap_err();
+    let refused = |place: &RecordFile, at: u64| read(place, at).unwrap_err();
     let Refused::Silent(gone) = refused(&place, now + 301 * SECOND) else { panic!("it is too old") };
     assert_eq!(gone.0, 301 * SECOND);
-    let of_another = Place { boot: "another".to_owned(), ..place.clone() };
+    let of_another = RecordFile { boot: "another".to_owned(), ..place.clone() };
     assert!(matches!(refused(&of_another, now), Refused::Boot));
-    assert!(matches!(refused(&Place { network: 78, ..place.clone() }, now), Refused::Network));
+    assert!(matches!(refused(&RecordFile { network: 78, ..place.clone() }, now), Refused::Network));
     let whole = fs::read(&place.path).unwrap();
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut file = whole.clone();
@@ -174,9 +175,9 @@ fn a_file_that_is_not_ours_or_not_of_now_is_refused() {
     let elsewhere = PathBuf::from("/dev/zero");
     std::os::unix::fs::symlink(&elsewhere, &place.path).unwrap();
     assert!(matches!(refused(&place, now), Refused::System(_)), "a link is not followed");
-    assert!(matches!(refused(&Place { path: elsewhere, ..place.clone() }, now), Refused::Foreign));
+    assert!(matches!(refused(&RecordFile { path: elsewhere, ..place.clone() }, now), Refused::Foreign));
     assert!(
-        refused(&Place { path: env::temp_dir(), ..place.clone() }, now)
+        refused(&RecordFile { path: env::temp_dir(), ..place.clone() }, now)
             .to_string()
             .contains("no file of records")
     );

@@ -38,7 +38,7 @@ pub use end::{stop, undo};
 pub use engine::{Bare, Engine, Inline, Orders, Start};
 pub use error::Error;
 pub use event::{Event, Level};
-pub use kept::Place;
+pub use kept::RecordFile;
 pub use live::Live;
 pub use plan::{Plan, Step};
 pub use run::run;

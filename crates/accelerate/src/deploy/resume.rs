@@ -2,7 +2,7 @@
 
 use super::event::{Event, Level};
 use super::gateway_node::{ADDRESSES, call, gateway, gateway_and_addresses};
-use super::kept::{Extent, Keeper, Kept, Place};
+use super::kept::{Extent, Keeper, Kept, RecordFile};
 use bentpipe_base::Instant;
 use bentpipe_driver::{Core, Errand};
 use bentpipe_gateway::Limits;
@@ -30,7 +30,7 @@ const fn places(limits: &Limits) -> u32 {
 
 /// Reads what an earlier gateway has left at `place` and makes a new file; gives who writes it, and what is
 /// to be done before the first packet.
-pub(super) fn begin(place: Option<&Place>, limits: &Limits, news: &News) -> (Keeping, Option<Errand>) {
+pub(super) fn begin(place: Option<&RecordFile>, limits: &Limits, news: &News) -> (Keeping, Option<Errand>) {
     let mut keeping = Keeping { keeper: None, is_on: false, is_behind: false, news: Arc::clone(news) };
     let Some(place) = place else { return (keeping, None) };
     let kept = Kept::read(place, monotonic()).unwrap_or_else(|refused| {

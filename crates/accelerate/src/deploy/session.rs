@@ -4,7 +4,7 @@
 //! somebody else can undo it.
 
 use super::error::Error;
-use super::kept::Place;
+use super::kept::RecordFile;
 use bentpipe_service::{Entry, FileError, Lock, Process, Registry, Undo, boot_id, pick};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -86,8 +86,8 @@ pub(super) fn remove(registry: &Registry, session: &Session, lock: Lock, keeps: 
 }
 
 /// Where a gateway keeps the records of its connections, which outlive it.
-pub(super) fn place(registry: &Registry, name: &str, network: u64) -> Place {
-    Place { path: registry.file(name, "flows"), boot: boot_id(), network }
+pub(super) fn place(registry: &Registry, name: &str, network: u64) -> RecordFile {
+    RecordFile { path: registry.file(name, "flows"), boot: boot_id(), network }
 }
 
 /// Removes the records of a gateway; true when there were some.

@@ -4,7 +4,7 @@
 //! share the run's clock.
 
 use super::Error;
-use super::setup::Place;
+use super::setup::HostPlace;
 use bentpipe_base::{Addr, Cx, Instant, Packet, RngSlot, Size};
 use bentpipe_nodes::{Departures, Sink, Stream};
 use bentpipe_os::{Clock, socket};
@@ -43,7 +43,7 @@ impl UdpFlow {
     pub(super) fn open(
         cx: &mut Cx<'_>,
         stream: &Stream,
-        (from, to): (&Place<'_>, &Place<'_>),
+        (from, to): (&HostPlace<'_>, &HostPlace<'_>),
         ports: (u16, u16),
     ) -> Result<Self, Error> {
         let ends = (SocketAddr::new(from.address, ports.0), SocketAddr::new(to.address, ports.1));

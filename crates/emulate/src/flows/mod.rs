@@ -26,7 +26,7 @@ pub use needs::{HostNeeds, Kernel, Needs, needs};
 pub use outcome::Outcome;
 pub use run::{Flows, Progress};
 pub(crate) use sample::Samples;
-pub use setup::Place;
+pub use setup::HostPlace;
 
 use bentpipe_scenario::{App, FlowSpec};
 use bentpipe_tcp::Config;

@@ -2,7 +2,7 @@
 
 use super::datagrams::{self, UdpFlow};
 use super::outcome::{Outcome, datagram_report, stream_report};
-use super::setup::{Place, prepare};
+use super::setup::{HostPlace, prepare};
 use super::stream::{Ends, Side, TcpFlow};
 use super::{Error, Needs, is_tcp};
 use bentpipe_base::{Duration, Instant, NodeId, Purpose, World};
@@ -78,7 +78,7 @@ impl Flows {
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn open(scenario: &Scenario, needs: &Needs, places: &[Option<Place<'_>>]) -> Result<Self, Error> {
+    pub fn open(scenario: &Scenario, needs: &Needs, places: &[Option<HostPlace<'_>>]) -> Result<Self, Error> {
         enough_files(scenario)?;
         for host in &needs.hosts {
             prepare(&scenario.nodes[host.host].name, host, places)?;
@@ -396,7 +396,7 @@ fn open(
     world: &mut World,
     flow: &FlowSpec,
     (ends, i): (&FlowEnds, usize),
-    (needs, places): (&Needs, &[Option<Place<'_>>]),
+    (needs, places): (&Needs, &[Option<HostPlace<'_>>]),
 ) -> Result<Flow, Error> {
     let place = |host: usize| {
         let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "it has no namespace");

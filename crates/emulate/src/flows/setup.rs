@@ -21,7 +21,7 @@ const DELAYED: (Duration, Duration) = (Duration::from_millis(1), Duration::from_
 
 /// Where a host of the scenario is.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct HostPlace<'a> {
     /// Its network namespace.
     pub network: BorrowedFd<'a>,
     /// Its address.
@@ -30,7 +30,7 @@ pub struct Place<'a> {
     pub interface: &'a str,
 }
 
-impl Place<'_> {
+impl HostPlace<'_> {
     /// Does something in its namespace.
     pub(super) fn within<T>(&self, what: &str, act: impl FnOnce() -> io::Result<T>) -> Result<T, Error> {
         namespace::in_network(self.network, act)
@@ -41,7 +41,7 @@ impl Place<'_> {
 }
 
 /// Makes the settings and routes of a host.
-pub(super) fn prepare(name: &str, needs: &HostNeeds, places: &[Option<Place<'_>>]) -> Result<(), Error> {
+pub(super) fn prepare(name: &str, needs: &HostNeeds, places: &[Option<HostPlace<'_>>]) -> Result<(), Error> {
     let Some(place) = places.get(needs.host).copied().flatten() else { return Ok(()) };
     let set = || -> Result<(), Error> {
         for (setting, value) in &needs.settings {

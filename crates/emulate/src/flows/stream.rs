@@ -4,7 +4,7 @@ use super::end::{End, Line};
 use super::ends_of;
 use super::error::Error;
 use super::sample::Samples;
-use super::setup::{Place, Socket, set_rto_min};
+use super::setup::{HostPlace, Socket, set_rto_min};
 use bentpipe_base::{Cx, Instant, World};
 use bentpipe_nodes::{Reader, Writer};
 use bentpipe_os::{socket, tcp};
@@ -54,7 +54,7 @@ struct Line0 {
 /// Names and places of a flow's ends: host, address, port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends<'a> {
-    pub(super) places: (&'a Place<'a>, &'a Place<'a>),
+    pub(super) places: (&'a HostPlace<'a>, &'a HostPlace<'a>),
     pub(super) ports: (u16, u16),
     pub(super) start: Instant,
     pub(super) congestion: &'a str,
@@ -76,7 +76,7 @@ impl TcpFlow {
         let opening = socket(opens, opener_gets, ends.locks.0);
         // who asks is read from eagerly; the flow's reader is that of its data
         let accepting = socket(accepts, acceptor_gets && !answers, ends.locks.1);
-        let at = |place: &Place<'_>, port| SocketAddr::new(place.address, port);
+        let at = |place: &HostPlace<'_>, port| SocketAddr::new(place.address, port);
         let (from, to) = (at(ends.places.0, ends.ports.0), at(ends.places.1, ends.ports.1));
         let what = |word: &str| format!("flow `{}`: {word}", flow.name);
         let listener = ends.places.1.within(&what("a socket that listens"), || {

@@ -27,7 +27,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 
 /// A flow that passes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct PassingFlow {
     key: u64,
     last: Instant,
     waiting: u32,
@@ -40,7 +40,7 @@ struct Place {
 /// The share that goes first, and the flows that pass.
 #[derive(Debug, Default)]
 pub(crate) struct Priority {
-    places: Vec<Place>,
+    places: Vec<PassingFlow>,
     /// When the share will have been kept by what went first.
     until: Instant,
 }
@@ -60,14 +60,14 @@ impl Priority {
     /// A packet that passes comes: where its flow has its place, and whether it goes first.
     pub(crate) fn place(&mut self, now: Instant, packet: &Packet) -> (usize, bool) {
         if self.places.is_empty() {
-            self.places.resize(PLACES, Place::default());
+            self.places.resize(PLACES, PassingFlow::default());
         }
         let key = key(packet);
         let at = (key % PLACES as u64) as usize;
         let place = &mut self.places[at];
         let is_another = place.key != key || place.last + SILENCE < now;
         if place.waiting == 0 && is_another {
-            *place = Place { key, ..Place::default() };
+            *place = PassingFlow { key, ..PassingFlow::default() };
         }
         place.last = now;
         let is_small = packet.wire_len().0 < SMALL;

@@ -7,16 +7,16 @@ const CHUNK: usize = 1024;
 pub(crate) const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
-enum Place<T> {
+enum Entry<T> {
     Taken(T),
-    /// The next free place.
+    /// The next free entry.
     Free(u32),
 }
 
 /// Values by number; a number is used again after its value was taken out.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    chunks: Vec<Vec<Place<T>>>,
+    chunks: Vec<Vec<Entry<T>>>,
     free: u32,
     len: u32,
 }
@@ -31,10 +31,10 @@ impl<T> Slab<T> {
     /// Adds a value.
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         self.len += 1;
-        if let Some(place) = self.place_mut(self.free)
-            && let Place::Free(next) = *place
+        if let Some(entry) = self.entry_mut(self.free)
+            && let Entry::Free(next) = *entry
         {
-            *place = Place::Taken(value);
+            *entry = Entry::Taken(value);
             return core::mem::replace(&mut self.free, next);
         }
         if self.chunks.last().is_none_or(|c| c.len() == CHUNK) {
@@ -42,39 +42,39 @@ impl<T> Slab<T> {
         }
         let chunk = self.chunks.len() - 1;
         let last = &mut self.chunks[chunk];
-        last.push(Place::Taken(value));
+        last.push(Entry::Taken(value));
         (chunk * CHUNK + last.len() - 1) as u32
     }
 
     #[inline]
-    fn place_mut(&mut self, id: u32) -> Option<&mut Place<T>> {
+    fn entry_mut(&mut self, id: u32) -> Option<&mut Entry<T>> {
         self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)
     }
 
     #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<&T> {
         match self.chunks.get(id as usize / CHUNK)?.get(id as usize % CHUNK)? {
-            Place::Taken(value) => Some(value),
-            Place::Free(_) => None,
+            Entry::Taken(value) => Some(value),
+            Entry::Free(_) => None,
         }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut T> {
-        match self.place_mut(id)? {
-            Place::Taken(value) => Some(value),
-            Place::Free(_) => None,
+        match self.entry_mut(id)? {
+            Entry::Taken(value) => Some(value),
+            Entry::Free(_) => None,
         }
     }
 
     /// Takes a value out.
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
         let next = self.free;
-        let place = self.place_mut(id)?;
-        if matches!(place, Place::Free(_)) {
+        let entry = self.entry_mut(id)?;
+        if matches!(entry, Entry::Free(_)) {
             return None;
         }
-        let Place::Taken(value) = core::mem::replace(place, Place::Free(next)) else { return None };
+        let Entry::Taken(value) = core::mem::replace(entry, Entry::Free(next)) else { return None };
         self.free = id;
         self.len -= 1;
         Some(value)
@@ -93,8 +93,8 @@ impl<T> Slab<T> {
 
     /// Bytes it takes.
     pub(crate) const fn footprint(&self) -> usize {
-        self.chunks.len() * CHUNK * size_of::<Place<T>>()
-            + self.chunks.capacity() * size_of::<Vec<Place<T>>>()
+        self.chunks.len() * CHUNK * size_of::<Entry<T>>()
+            + self.chunks.capacity() * size_of::<Vec<Entry<T>>>()
     }
 }
 

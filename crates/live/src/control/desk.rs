@@ -21,7 +21,7 @@ const LISTED: usize = 20;
 
 /// A direction of a link, with what users call it.
 #[derive(Clone, Debug)]
-struct Place {
+struct NamedDirection {
     name: String,
     id: NodeId,
     link: String,
@@ -61,7 +61,7 @@ impl Attendant for Commands {
 /// Knows the links by name.
 #[derive(Debug)]
 pub struct Desk {
-    places: Vec<Place>,
+    places: Vec<NamedDirection>,
     /// Bytes served on each, at earlier looks; oldest first.
     marks: VecDeque<(Instant, Vec<u64>)>,
 }
@@ -74,7 +74,14 @@ impl Desk {
             let spec = scenario.links.get(i / 2)?;
             let backward = i % 2 == 1;
             let (from, to) = if backward { (spec.b, spec.a) } else { (spec.a, spec.b) };
-            Some(Place { name, id, link: spec.name.clone(), backward, from: node(from), to: node(to) })
+            Some(NamedDirection {
+                name,
+                id,
+                link: spec.name.clone(),
+                backward,
+                from: node(from),
+                to: node(to),
+            })
         });
         Self { places: places.collect(), marks: VecDeque::new() }
     }
@@ -146,8 +153,8 @@ impl Desk {
     }
 
     /// The directions that are meant.
-    fn find(&self, on: &On) -> Result<Vec<Place>, Reply> {
-        let of_way = |place: &&Place| match on.way {
+    fn find(&self, on: &On) -> Result<Vec<NamedDirection>, Reply> {
+        let of_way = |place: &&NamedDirection| match on.way {
             Way::Both => true,
             Way::Forward => !place.backward,
             Way::Backward => place.backward,
@@ -158,12 +165,12 @@ impl Desk {
         };
         // a link has the name of its forward direction; the backward one has a name of its own
         let is_link = self.places.iter().any(|p| p.link == *name);
-        let named = |p: &&Place| if is_link { p.link == *name } else { p.name == *name };
-        let all: Vec<&Place> = self.places.iter().filter(named).collect();
+        let named = |p: &&NamedDirection| if is_link { p.link == *name } else { p.name == *name };
+        let all: Vec<&NamedDirection> = self.places.iter().filter(named).collect();
         if all.is_empty() {
             return Err(self.unknown(name));
         }
-        let chosen: Vec<Place> = all.into_iter().filter(of_way).cloned().collect();
+        let chosen: Vec<NamedDirection> = all.into_iter().filter(of_way).cloned().collect();
         if chosen.is_empty() {
             return Err(Reply::refused(format!("`{name}` is one direction, and not that one")));
         }
@@ -204,7 +211,7 @@ impl Desk {
 }
 
 /// Makes a change and says what it was.
-fn make(net: &mut LiveNetwork, chosen: &[Place], act: &Act) -> Reply {
+fn make(net: &mut LiveNetwork, chosen: &[NamedDirection], act: &Act) -> Reply {
     let mut changes = Vec::new();
     for place in chosen {
         let before = glance(net, place.id);
@@ -223,7 +230,7 @@ fn glance(net: &mut LiveNetwork, id: NodeId) -> Option<Seen> {
     Some(Seen { look: link.look(&mut cx), user: link.by_user(now) })
 }
 
-fn look(net: &mut LiveNetwork, place: &Place) -> Option<LinkState> {
+fn look(net: &mut LiveNetwork, place: &NamedDirection) -> Option<LinkState> {
     let now = net.now();
     let (link, mut cx) = net.network.link(place.id)?;
     let look = link.look(&mut cx);

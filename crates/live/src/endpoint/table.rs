@@ -14,7 +14,7 @@ pub struct ConnId {
 
 /// One place, used by one connection after the other.
 #[derive(Debug, Default)]
-struct Place {
+struct Entry {
     generation: u32,
     socket: Option<Box<Socket>>,
 }
@@ -22,7 +22,7 @@ struct Place {
 /// All connections.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    places: Vec<Place>,
+    places: Vec<Entry>,
     free: Vec<u32>,
     /// The living by their addresses. One that is over leaves it at once, so that its ports may be used
     /// again.
@@ -40,7 +40,7 @@ impl Table {
     /// Adds a connection.
     pub(super) fn add(&mut self, pair: Pair, socket: Socket) -> ConnId {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place::default());
+            self.places.push(Entry::default());
             self.places.len() as u32 - 1
         });
         let slot = &mut self.places[place as usize];

@@ -9,13 +9,13 @@ use std::thread::{self, JoinHandle};
 
 /// A host or a router.
 #[derive(Debug)]
-pub struct Place {
+pub struct Namespace {
     net: OwnedFd,
     thread: i32,
     held: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Place {
+impl Namespace {
     /// A new one, with a loopback interface that is up.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Namespace {
     fn drop(&mut self) {
         if let Some((keep, hold)) = self.held.take() {
             drop(keep);
