@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod acm;
+mod build;
 pub mod capacity;
 pub mod channel;
 pub mod codel;

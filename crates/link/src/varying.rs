@@ -9,6 +9,8 @@
 //! An instant belongs to what begins there; and whatever the link does by itself at an instant it does before
 //! it takes a packet that comes at this instant, so that being touched more often changes nothing.
 
+mod serve;
+
 use crate::access::{Access, Release};
 use crate::capacity::{CapacityTrace, Opportunities, Steps};
 use crate::dama::{Grants, Work};
@@ -16,7 +18,6 @@ use crate::direction::DirectionSpec;
 use crate::dynamics::Dynamics;
 use crate::fade::{Fade, FadeSource, Fading};
 use crate::gilbert_elliott::Spells;
-use crate::link::Link;
 use crate::look::Look;
 use crate::orbit::{Orbit, Passes, Schedule, SlotStreams};
 use crate::outage::Times;
@@ -25,7 +26,7 @@ use crate::recorded::Replay;
 use crate::state::{Process, State};
 use crate::timeline::Timeline;
 use crate::user::User;
-use bentpipe_base::trace::{DropCause, Event, Mask};
+use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Pkt, Purpose, RngSlot, Size, World};
 use std::collections::VecDeque;
 
@@ -288,169 +289,4 @@ fn fading(fade: &Fade, name: &str, world: &mut World) -> Box<dyn Process> {
         }
     };
     Box::new(Fading::new(fade, streams))
-}
-
-impl Link {
-    /// All work that waits for this link.
-    fn waiting(&self, varying: &Varying) -> Work {
-        let framing = varying.framing.0.saturating_mul(self.queue.len() as u64);
-        let queued = Work::from((self.queue.backlog() + Size(framing)).bits()) * BIT;
-        queued + varying.sending.as_ref().map_or(0, |s| s.left)
-    }
-
-    /// A packet comes in.
-    pub(crate) fn arrive_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, packet: Pkt) {
-        cx.trace(Mask::PACKETS, || Event::Sent(&packet));
-        self.catch_up_varying(cx, varying);
-        let now = cx.now;
-        varying.resize(&mut self.queue, now);
-        if self.queue.is_empty() && varying.sending.is_none() && self.busy_until <= now {
-            self.queue.rest();
-            varying.refresh(cx, now);
-            varying.carry = 0;
-            if let Some(trace) = varying.in_use() {
-                trace.lose_until(now);
-                self.busy_until = trace.next();
-            } else if let Some(again) = varying.closed(now) {
-                self.busy_until = again;
-            } else {
-                self.queue.pass(&packet);
-                self.start(cx, varying, packet, now);
-                return;
-            }
-        }
-        self.enqueue(cx, packet);
-    }
-
-    /// Does everything that is due by now.
-    pub(crate) fn catch_up_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying) {
-        while self.busy_until <= cx.now && !(self.queue.is_empty() && varying.sending.is_none()) {
-            let at = self.busy_until;
-            let waiting = self.waiting(varying);
-            varying.frames(cx, at, waiting);
-            varying.refresh(cx, at);
-            if varying.in_use().is_some() {
-                self.opportunity(cx, varying, at);
-            } else {
-                self.serve_varying(cx, varying, at);
-            }
-        }
-        let waiting = self.waiting(varying);
-        let now = cx.now;
-        varying.frames(cx, now, waiting);
-    }
-
-    /// Goes on with the packet being sent, or with the next.
-    fn serve_varying(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
-        let closed = if varying.is_sending() { varying.stopped() } else { varying.closed(at) };
-        if let Some(again) = closed {
-            self.busy_until = again;
-        } else if varying.is_sending() {
-            self.progress(cx, varying, at);
-        } else if let Some(packet) = self.next_packet(cx, at) {
-            self.start(cx, varying, packet, at);
-        }
-    }
-
-    fn start(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, packet: Pkt, at: Instant) {
-        self.served.packets += 1;
-        self.served.bytes += packet.wire_len();
-        varying.begin(cx, packet);
-        self.progress(cx, varying, at);
-    }
-
-    /// Sends as much of the packet at hand as one state and one frame allow.
-    fn progress(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
-        let (Some(sending), Some(rate)) = (varying.sending.take(), varying.state.rate) else { return };
-        let limit = varying.limit();
-        let rate = Work::from(rate.bps());
-        let budget = varying.grants.as_ref().map_or(Work::MAX, Grants::budget);
-        let need = sending.left + varying.carry;
-        let possible = Work::from(limit.since(at).0) * rate;
-        let done = need.min(budget).min(possible);
-        let lasts = Duration(u64::try_from(done / rate).unwrap_or(u64::MAX));
-        varying.sending_until = at + lasts;
-        self.served.busy += lasts;
-        if let Some(grants) = &mut varying.grants {
-            grants.spend(done);
-        }
-        if let Some(release) = &mut varying.release {
-            release.use_until(varying.sending_until);
-        }
-        if done == need {
-            varying.carry = need % rate;
-            self.busy_until = varying.sending_until;
-            self.finish(cx, varying, sending, self.busy_until);
-        } else {
-            varying.carry = 0;
-            varying.sending = Some(Sending { left: need - done, ..sending });
-            // either the state ends here, or the share of the frame is used up
-            self.busy_until =
-                if done == possible { limit } else { varying.grants.as_ref().map_or(limit, Grants::end) };
-        }
-    }
-
-    /// One opportunity of a trace.
-    fn opportunity(&mut self, cx: &mut Cx<'_>, varying: &mut Varying, at: Instant) {
-        if !varying.is_sending()
-            && let Some(ready) = varying.release.as_mut().map(|r| r.ready(at)).filter(|&ready| ready > at)
-            && let Some(opportunities) = &mut varying.opportunities
-        {
-            opportunities.lose_until(Instant(ready.0 - 1));
-            self.busy_until = opportunities.next();
-            // it is held for what it was set up for: else a trace with long gaps would carry nothing ever
-            if let Some(release) = &mut varying.release {
-                release.use_until(self.busy_until);
-            }
-            return;
-        }
-        let Some(opportunities) = &mut varying.opportunities else { return };
-        let whole = Work::from(opportunities.size.bits()) * BIT;
-        let gap = opportunities.take();
-        self.busy_until = opportunities.next();
-        let mut room = whole;
-        while room > 0 {
-            if !varying.is_sending() {
-                let Some(packet) = self.next_packet(cx, at) else { break };
-                self.served.packets += 1;
-                self.served.bytes += packet.wire_len();
-                varying.begin(cx, packet);
-            }
-            let Some(mut sending) = varying.sending.take() else { break };
-            let done = sending.left.min(room);
-            sending.left -= done;
-            room -= done;
-            if sending.left > 0 {
-                varying.sending = Some(sending);
-            } else {
-                self.finish(cx, varying, sending, at);
-            }
-        }
-        // an opportunity stands for the time since the one before
-        self.served.busy += gap.mul_f64((whole - room) as f64 / whole.max(1) as f64);
-        if let Some(release) = &mut varying.release {
-            release.use_until(at);
-        }
-    }
-
-    fn finish(&mut self, cx: &mut Cx<'_>, varying: &Varying, sending: Sending, end: Instant) {
-        let arrival = end + varying.state.one_way;
-        match sending.fate {
-            Some(cause) => self.drop(cx, end, sending.packet, cause),
-            None if varying.reorder => self.in_flight.insert(arrival, sending.packet),
-            // first in, first out: one that is due before those ahead of it comes with them
-            None => self.in_flight.push(arrival, sending.packet),
-        }
-    }
-
-    /// The next time the link must be called: what is sent later arrives later, unless packets may overtake.
-    pub(crate) fn deadline_varying(&self, varying: &Varying) -> Instant {
-        let idle = self.queue.is_empty() && varying.sending.is_none();
-        let next = if idle { Instant::NEVER } else { self.busy_until };
-        match self.in_flight.first_at() {
-            Some(at) if varying.reorder => at.min(next),
-            Some(at) => at,
-            None => next,
-        }
-    }
 }

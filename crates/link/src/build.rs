@@ -1,0 +1,36 @@
+//! A link from the value that describes it.
+
+use crate::channel::{Channel, Errors};
+use crate::direction::DirectionSpec;
+use crate::link::Link;
+use crate::queue::{Discipline, Queue};
+use bentpipe_base::{Instant, NodeId, Purpose, World};
+
+impl DirectionSpec {
+    /// An idle link. `name` is the direction's: its random streams are opened by it.
+    pub fn link(&self, name: &str, world: &mut World) -> Link {
+        let channel = match &self.dynamics {
+            Some(dynamics) if !dynamics.is_constant() => Channel::varying(self, dynamics, name, world),
+            _ => self.constant(name, world),
+        };
+        // only a discipline that hashes needs a key
+        let key = match self.discipline {
+            Discipline::FqCodel(_) => {
+                let rng = world.open_rng(name, Purpose::Table);
+                world.cx(Instant::ZERO, NodeId(0)).rng(rng).bits()
+            }
+            _ => 0,
+        };
+        Link::new(Queue::new(self.buffer, self.discipline, key), channel)
+    }
+
+    fn constant(&self, name: &str, world: &mut World) -> Channel {
+        let lossy = !self.loss.is_zero() || !self.ber.is_zero();
+        let errors = lossy.then(|| Errors {
+            rng: world.open_rng(name, Purpose::Errors),
+            loss: self.loss,
+            ber: self.ber,
+        });
+        Channel::new(self.rate, self.delay, self.framing, errors)
+    }
+}

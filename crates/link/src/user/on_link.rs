@@ -1,0 +1,63 @@
+//! A user changes a link.
+
+use super::{ByUser, User};
+use crate::dynamics::Change;
+use crate::link::Link;
+use bentpipe_base::{Cx, Duration, Instant};
+
+impl Link {
+    /// Changes the link now, until [`Link::reset`] or another change of the same values.
+    ///
+    /// `up = true` ends what took the link down, an outage of [`Link::outage`] or the timeline; not an outage
+    /// of the kind that recurs. `name` is the direction's: the stream that losses are drawn from is the one
+    /// that it would have had from the start.
+    pub fn change(&mut self, cx: &mut Cx<'_>, name: &str, change: &Change) {
+        self.act(cx, name, |user| {
+            user.change = change.after(user.change);
+            if change.up == Some(true) {
+                user.dark_until = Instant::ZERO;
+            }
+        });
+    }
+
+    /// From now on everything that is sent is lost, for `length`. It does not shorten an outage that lasts
+    /// already.
+    pub fn outage(&mut self, cx: &mut Cx<'_>, name: &str, length: Duration) {
+        let end = cx.now + length;
+        self.act(cx, name, |user| user.dark_until = user.dark_until.max(end));
+    }
+
+    /// Gives back everything that [`Link::change`] and [`Link::outage`] have changed: the link is from now on
+    /// what it would be without.
+    pub fn reset(&mut self, cx: &mut Cx<'_>, name: &str) {
+        // a link that nobody has changed stays as fast as it is
+        if self.channel.varies() {
+            self.act(cx, name, |user| *user = User::NOTHING);
+        }
+    }
+
+    /// What a user has changed, as it is at `at`.
+    pub fn by_user(&mut self, at: Instant) -> ByUser {
+        let nothing = ByUser { change: Change::default(), outage_until: None };
+        self.channel.changing().map_or(nothing, |varying| {
+            let User { change, dark_until } = varying.user;
+            ByUser { change, outage_until: Some(dark_until).filter(|end| *end > at) }
+        })
+    }
+
+    fn act(&mut self, cx: &mut Cx<'_>, name: &str, act: impl FnOnce(&mut User)) {
+        let now = cx.now;
+        // what would begin now begins under the new conditions
+        cx.now = Instant(now.0.saturating_sub(1));
+        self.settle(cx);
+        cx.now = now;
+        if !self.channel.varies() {
+            self.channel.start_to_vary(cx, name, self.busy_until);
+        }
+        let deadline = self.with_changes(|link, varying| {
+            link.busy_until = varying.change(now, &mut link.queue, link.busy_until, act);
+            link.deadline_varying(varying)
+        });
+        self.arm(cx, deadline.unwrap_or(Instant::NEVER));
+    }
+}
