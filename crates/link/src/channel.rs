@@ -6,8 +6,8 @@
 //! anywhere kills the packet).
 
 use crate::direction::DirectionSpec;
+use crate::drop_tail::Capacity;
 use crate::dynamics::Dynamics;
-use crate::queue::Capacity;
 use crate::varying::Varying;
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Cx, Duration, Instant, Probability, Purpose, Rate, RngSlot, Size, World};

@@ -24,7 +24,7 @@
 //! Deviation: the size of the largest packet is that of the largest seen, where an interface would say its
 //! MTU.
 
-use crate::queue::{Capacity, Dropped, Refused};
+use crate::drop_tail::{Capacity, Dropped, Refused};
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Duration, Ecn, Instant, Pkt, Size};
 use std::collections::VecDeque;

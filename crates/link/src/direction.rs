@@ -1,7 +1,8 @@
 //! One direction of a link as a value.
 
+use crate::drop_tail::Capacity;
 use crate::dynamics::Dynamics;
-use crate::queue::{Capacity, Discipline};
+use crate::queue::Discipline;
 use bentpipe_base::{Duration, Probability, Rate, Size};
 
 /// One direction of a link. Order of effects: queue, serialise, errors, propagate.

@@ -7,7 +7,7 @@
 //!
 //! An arrival that would not fit into an empty buffer is refused itself, and drops nobody.
 
-use crate::queue::{DropTail, Refused};
+use crate::drop_tail::{DropTail, Refused};
 use bentpipe_base::{Pkt, Size};
 
 /// Takes the arrival, or names what must go for it.
@@ -24,8 +24,9 @@ pub(crate) fn push(tail: &mut DropTail, packet: Pkt) -> Result<(), Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drop_tail::Capacity;
     use crate::queue::tests::{order, packet};
-    use crate::queue::{Capacity, Discipline, Queue};
+    use crate::queue::{Discipline, Queue};
     use bentpipe_base::Instant;
 
     /// Pushes until it is taken or refused; returns the payloads dropped.

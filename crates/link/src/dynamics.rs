@@ -6,11 +6,11 @@
 
 use crate::access::Access;
 use crate::capacity::CapacityTrace;
+use crate::drop_tail::Capacity;
 use crate::fade::Fade;
 use crate::gilbert_elliott::GilbertElliott;
 use crate::orbit::Orbit;
 use crate::outage::Outages;
-use crate::queue::Capacity;
 use crate::recorded::Recorded;
 use bentpipe_base::{Duration, Instant, Probability, Rate};
 

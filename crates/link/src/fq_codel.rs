@@ -26,7 +26,7 @@
 //! RFC 8289 has it; Linux takes that of all.
 
 use crate::codel::{Codel, Control, Lane};
-use crate::queue::{Capacity, Dropped, Refused};
+use crate::drop_tail::{Capacity, Dropped, Refused};
 use bentpipe_base::trace::DropCause;
 use bentpipe_base::{Instant, Packet, Pkt, Size};
 use std::collections::VecDeque;

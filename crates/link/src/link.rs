@@ -7,8 +7,9 @@
 //! discipline, and a link that is woken late (live, on a busy machine) still serves its exact rate.
 
 use crate::channel::Channel;
+use crate::drop_tail::Refused;
 use crate::look::Look;
-use crate::queue::{Queue, Refused};
+use crate::queue::Queue;
 use crate::stats::{LinkStats, Served};
 use crate::varying::Varying;
 use bentpipe_base::trace::{DropCause, Event, Mask};

@@ -1,6 +1,6 @@
 //! What a measuring instrument or a picture sees of a link at one moment.
 
-use crate::queue::Capacity;
+use crate::drop_tail::Capacity;
 use bentpipe_base::{Duration, Rate, Size};
 
 /// A link at one moment.

@@ -12,8 +12,8 @@
 
 mod on_link;
 
+use crate::drop_tail::Capacity;
 use crate::dynamics::Change;
-use crate::queue::Capacity;
 use crate::state::State;
 use bentpipe_base::{Instant, Probability, Rate};
 
