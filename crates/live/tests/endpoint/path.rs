@@ -3,7 +3,7 @@
 
 use bentpipe_base::{Body, Duration, Instant, NodeId, Pkt, Probability, Purpose, Rate, Rng, Size};
 use bentpipe_link::channel::Errors;
-use bentpipe_link::queue::Capacity;
+use bentpipe_link::Capacity;
 use bentpipe_link::{Channel, DropTail, Link};
 use bentpipe_sim::Simulation;
 use std::cmp::Reverse;
